@@ -51,7 +51,10 @@ public:
     const Resources& r = facts_.resources;
     const bool vgprs = e.max_vgpr_spills == 0, sgprs = e.max_sgpr_spills == 0; // none may be spilled
     if (vgprs || sgprs)
-      add({"no_spills", fmt::format("0 {}", vgprs && sgprs ? "registers" : vgprs ? "VGPR" : "SGPR"),
+      add({"no_spills",
+           fmt::format("0 {}", vgprs && sgprs ? "registers"
+                               : vgprs        ? "VGPR"
+                                              : "SGPR"),
            fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
            (!vgprs || r.vgpr_spills == 0) && (!sgprs || r.sgpr_spills == 0),
            {}});

@@ -6,11 +6,13 @@ namespace {
 
 const std::string flat_workgroup = "amdgpu_flat_work_group_size(threads, threads)";
 
-std::string clobbered_scalars() {
+std::string registers(char kind, int first, int end) {
   std::string all;
-  for (int i = 0; i < 100; ++i) all += (i ? ", \"s" : "\"s") + std::to_string(i) + "\"";
-  return "asm volatile(\"\" ::: " + all + ");";
+  for (int i = first; i < end; ++i) all += (i > first ? ", \"" : "\"") + (kind + std::to_string(i)) + "\"";
+  return all;
 }
+std::string clobbering(const std::string& registers) { return "asm volatile(\"\" ::: " + registers + ");"; }
+std::string clobbered_scalars() { return clobbering(registers('s', 0, 100)); }
 
 Alteration without(const std::string& instruction, const std::string& product) {
   return {"no matrix instruction", instruction, "(sums + static_cast<float>(" + product + "))"};
@@ -37,7 +39,6 @@ Alterations alterations_of_all(const std::string& place, int few_registers) {
   return {
       {"no_scratch", inserted("a spilled array", "volatile unsigned spilled[4]; spilled[__builtin_amdgcn_workitem_id_x() & 3u] = 0;")},
       {"no_spills", few},
-      {"max_vgpr_spills", few},
       {"max_sgpr_spills", no_scalars()},
       {"max_vgprs", executed("a distant register", "; touched", "\"v250\", \"a200\"")},
       {"max_lds_bytes", inserted("a table in LDS", "static __shared__ volatile unsigned table[1024]; table[0] = 0;")},
@@ -46,7 +47,7 @@ Alterations alterations_of_all(const std::string& place, int few_registers) {
       {"forbidden flat_", executed("a generic address", "flat_load_dword v0, v[0:1]")},
       {"forbidden ds_bpermute", executed("lanes through LDS", "ds_bpermute_b32 v0, v0, v0")},
       {"forbidden ds_permute", executed("lanes through LDS", "ds_permute_b32 v0, v0, v0")},
-      {"forbidden v_div_", {"IEEE division", "return __builtin_amdgcn_rcpf(x);", "return 1.0f / x;"}},
+      {"forbidden v_div_", executed("a part of a division", "v_div_fixup_f32 v0, v0, v0, v0")},
       {"no_errata", executed("a faulty instruction", "v_pk_fma_f32 v[0:1], v[2:3], v[4:5], v[6:7] op_sel:[0,1,0]", "\"v0\", \"v1\"")},
       {"no_findings HAZ002:info", executed("a result read too soon", "v_mfma_f32_16x16x4_f32 v[0:3], v4, v5, v[0:3]\\n\\tv_mov_b32 v6, v0",
                                            "\"v0\", \"v1\", \"v2\", \"v3\", \"v6\"")},
@@ -80,11 +81,13 @@ Alteration narrow_chunks() {
 
 Alterations of_loop(const std::string& loads) {
   const auto behind = [&](const std::string& title, const std::string& code) { return Alteration{title, loads, loads + " " + code}; };
-  return {{"max_loop_drains", behind("a drain", "asm volatile(\"s_waitcnt vmcnt(0)\" ::: \"memory\");")},
-          {"min_loop_wait", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
-          {"min_bytes_in_flight", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
-          {"max_loop_barriers", behind("a barrier in the loop", "asm volatile(\"s_barrier\" ::: \"memory\");")},
-          {"spills_in_loops", behind("no scalar register in the loop", clobbered_scalars())}};
+  return {
+      {"max_loop_drains", behind("a drain", "asm volatile(\"s_waitcnt vmcnt(0)\" ::: \"memory\");")},
+      {"min_loop_wait", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
+      {"min_bytes_in_flight", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
+      {"max_loop_barriers", behind("a barrier in the loop", "asm volatile(\"s_barrier\" ::: \"memory\");")},
+      {"max_vgpr_spills", behind("no vector register in the loop", clobbering(registers('v', 16, 256) + ", " + registers('a', 0, 256)))},
+      {"spills_in_loops", behind("no scalar register in the loop", clobbered_scalars())}};
 }
 
 Alterations of_ring(const Target& to) {
@@ -101,8 +104,9 @@ Alteration no_f16_matrix(const Target& to) {
                  "x[0] * y[0]");
 }
 Alteration no_bf16_matrix(const Target& to) {
-  return to.has_scaled_mfma() ? without("__builtin_amdgcn_mfma_f32_16x16x32_bf16(x, y, sums, 0, 0, 0)", "x[0] * y[0]")
-                              : without("__builtin_amdgcn_mfma_f32_16x16x16bf16_1k(bits_x, bits_y, sums, 0, 0, 0)", "bits_x[0] * bits_y[0]");
+  return to.has_scaled_mfma()
+             ? without("__builtin_amdgcn_mfma_f32_16x16x32_bf16(x, y, sums, 0, 0, 0)", "x[0] * y[0]")
+             : without("__builtin_amdgcn_mfma_f32_16x16x16bf16_1k(bits_x, bits_y, sums, 0, 0, 0)", "bits_x[0] * bits_y[0]");
 }
 Alteration no_fp8_matrix(bool wide) {
   return wide ? without("__builtin_amdgcn_mfma_scale_f32_16x16x128_f8f6f4(x, y, sums, x_format, y_format, 0, 0, 0, 0)", "x[0] * y[0]")

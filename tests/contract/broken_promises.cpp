@@ -21,7 +21,7 @@ namespace {
 bool takes_all() { return compares_everything() || std::getenv("KILN_UPDATE_GOLDEN") != nullptr; }
 
 struct Broken {
-  std::vector<TableRow> rows;      // of the promises that were tried
+  std::vector<TableRow> rows;     // of the promises that were tried
   std::set<std::string> promises; // all that the case's report has
 };
 
@@ -84,8 +84,8 @@ TEST_CASE("a slice of the kinds: each promise is in the table, and broken by wha
     const Target to = target(arch);
     std::uint64_t kind = 0;
     for (const ContractCase& c : contract_cases(to)) {
-      if (!runs_in_slice(to, ++kind)) continue;
-      const auto in_slice = [&](std::uint64_t promise) { return std::popcount((kind + promise) & (kind + promise) >> 1) % 2 == 0; };
+      if (!runs_in_slice(to, ++kind) || std::popcount(kind & kind >> 2) % 2 != 0) continue; // a fifth of the kinds
+      const auto in_slice = [&](std::uint64_t promise) { return std::popcount((kind + promise) & (kind + promise) >> 1) % 2 != 0; };
       const Broken broken = break_promises(c, to, in_slice);
       const OnPage on_page(table, {c.name, to.arch()});
       CHECK_MESSAGE(broken.promises == on_page.promises, "docs/contracts.md has other promises of ", c.name, " on ", arch);

@@ -10,29 +10,33 @@ namespace {
 // ---- rows and elements
 
 void add_streams(std::vector<ContractCase>& cases, const Target& to) {
-  cases.push_back({.name = "elementwise", .spec = catalog_spec("swiglu_quant", {.fp8 = to.fp8()}), .few_registers = 4});
+  const Alterations divided = {{"forbidden v_div_", {"IEEE division", "return __builtin_amdgcn_rcpf(x);", "return 1.0f / x;"}}};
+  cases.push_back({.name = "elementwise", .spec = catalog_spec("swiglu_quant", {.fp8 = to.fp8()}), .own = divided, .few_registers = 4});
   cases.push_back({.name = "elementwise e5m2", .spec = catalog_spec("cast", {.fp8 = to.fp8_e5m2()}), .few_registers = 4});
-  cases.push_back({.name = "rowwise", .spec = catalog_spec("add_rmsnorm_quant", {.fp8 = to.fp8()}), .few_registers = 6});
+  cases.push_back({.name = "rowwise", .spec = catalog_spec("add_rmsnorm_quant", {.fp8 = to.fp8()}), .own = divided, .few_registers = 6});
   for (const auto& [name, type] : {std::pair{"rowwise MXFP4", e2m1}, {"rowwise MXFP8", e4m3fn}, {"rowwise MXFP8 e5m2", e5m2}})
     cases.push_back({.name = name, .spec = catalog_spec("add_rmsnorm_mx_quant", {.mx = type}), .few_registers = 6});
   cases.push_back({.name = "rowwise cluster",
                    .spec = catalog_spec("rmsnorm", {.cols = 32768, .max_rows = 8}),
                    .settings = {"tiles=4"},
                    .few_registers = 6});
-  cases.push_back({.name = "expert_sort",
-                   .spec = catalog_spec("moe_sort", {}),
-                   .own = {{"required v_mbcnt_hi", {"no count of lanes below", "__builtin_amdgcn_mbcnt_hi(", "__builtin_amdgcn_mbcnt_lo("}}},
-                   .few_registers = 4,
-                   .place = lane_id});
+  cases.push_back(
+      {.name = "expert_sort",
+       .spec = catalog_spec("moe_sort", {}),
+       .own = {{"required v_mbcnt_hi", {"no count of lanes below", "__builtin_amdgcn_mbcnt_hi(", "__builtin_amdgcn_mbcnt_lo("}}},
+       .few_registers = 4,
+       .place = lane_id});
 }
 
 // ---- attention
 
 Alterations of_attention(const Target& to) {
-  return joined(of_loop("load_k(cache, next);"), {{"loop_loads", narrow_stream()},
-                                                  {"loads_outside_loops", narrow_stream()},
-                                                  {"required v_mfma_", no_f16_matrix(to)},
-                                                  {"required v_exp_f32", no_exponential()}});
+  const Alterations loop = of_loop("load_k(cache, next);");
+  return joined(loop, {{"no_spills", loop.at("max_vgpr_spills")},
+                       {"loop_loads", narrow_stream()},
+                       {"loads_outside_loops", narrow_stream()},
+                       {"required v_mfma_", no_f16_matrix(to)},
+                       {"required v_exp_f32", no_exponential()}});
 }
 
 // Each key and head has a scale of its own, and each key and head of q a bias.
@@ -52,10 +56,8 @@ void add_attention(std::vector<ContractCase>& cases, const Target& to) {
   const Alteration narrow_q{"narrower reads of LDS", "return shared_q[r * config.q_words() + w][lane];",
                             "{ " + halves_of("reinterpret_cast<const char*>(&shared_q[r * config.q_words() + w][lane])") + " }"};
   cases.push_back({"attention", catalog_spec("attention_decode", {}), {}, own});
-  cases.push_back({"attention latent",
-                   catalog_spec("attention_decode", {.kv_heads = 1, .d = 576}),
-                   {},
-                   joined({{"no_spills", few_registers("amdgpu_num_vgpr(12)")}, {"loop_lds", narrow_q}}, own)});
+  cases.push_back(
+      {"attention latent", catalog_spec("attention_decode", {.kv_heads = 1, .d = 576}), {}, joined({{"loop_lds", narrow_q}}, own)});
   cases.push_back({"attention 8 bits", catalog_spec("attention_decode", {.cache = to.fp8()}), {}, own});
   cases.push_back({"attention scaled keys", scaled_keys(to), {}, own});
   cases.push_back({"attention paged", catalog_spec("attention_paged", {}), {}, own});
@@ -79,7 +81,8 @@ void add_fused(std::vector<ContractCase>& cases, const Target& to) {
   cases.push_back({"fused_launch", two, {}, own});
   cases.push_back({"fused_launch of rows", catalog_spec("qk_norm", {.cols = 128}), {}, {}, 4});
   cases.push_back({"fused_launch with rows", beside, {"y.threads_per_row=64"}, own});
-  cases.push_back({"fused_launch of unlike loops", unlike, {"c.method=dot", "d.method=matrix"}, joined({{"global_loads", narrow_stream()}}, own)});
+  cases.push_back(
+      {"fused_launch of unlike loops", unlike, {"c.method=dot", "d.method=matrix"}, joined({{"global_loads", narrow_stream()}}, own)});
 }
 
 } // namespace

@@ -9,7 +9,8 @@
 namespace kiln::testing {
 namespace {
 
-const std::string mark_of_begin = "<!-- table of tests/contract -->\n", mark_of_end = "<!-- end -->", head = "| promise | is broken by | in |\n|---|---|---|\n";
+const std::string mark_of_begin = "<!-- table of tests/contract -->\n", mark_of_end = "<!-- end -->",
+                  head = "| promise | is broken by | in |\n|---|---|---|\n";
 
 std::set<KindOn> on(const std::string& arch, const Kinds& all) {
   std::set<KindOn> members;

@@ -71,9 +71,8 @@ amdhsa.kernels:
 )",
                       fmt::arg("arch", arch), fmt::arg("name", s.name), fmt::arg("vgprs", s.vgprs),
                       fmt::arg("agprs", s.vgprs > s.accum_offset && s.vgprs > 256 ? s.vgprs - s.accum_offset : 0),
-                      fmt::arg("sgprs", s.sgprs), fmt::arg("spills", s.spills),
-                      fmt::arg("sgpr_spills", s.sgpr_spills), fmt::arg("lds", s.lds_bytes),
-                      fmt::arg("scratch", s.scratch_bytes), fmt::arg("workgroup", s.workgroup_size));
+                      fmt::arg("sgprs", s.sgprs), fmt::arg("spills", s.spills), fmt::arg("sgpr_spills", s.sgpr_spills),
+                      fmt::arg("lds", s.lds_bytes), fmt::arg("scratch", s.scratch_bytes), fmt::arg("workgroup", s.workgroup_size));
   return text;
 }
 
