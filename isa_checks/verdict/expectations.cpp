@@ -37,12 +37,7 @@ public:
            fmt::format("{} bytes per lane, {}", r.scratch_bytes, plural(static_cast<std::size_t>(matched_), "scratch instruction")), met,
            std::move(evidence)});
     }
-    if (e.no_spills)
-      add({"no_spills",
-           grants_spills(e) ? fmt::format("at most {} VGPR, {} SGPR", e.max_vgpr_spills, e.max_sgpr_spills) : "0 registers",
-           fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
-           r.vgpr_spills <= e.max_vgpr_spills && r.sgpr_spills <= e.max_sgpr_spills,
-           {}});
+    if (e.no_spills) spills(e);
     if (e.max_vgprs) at_most("max_vgprs", *e.max_vgprs, r.vgprs);
     if (e.max_lds_bytes) at_most("max_lds_bytes", *e.max_lds_bytes, r.lds_bytes);
     if (e.min_waves_per_simd) {
@@ -50,6 +45,22 @@ public:
       at_least("min_waves_per_simd", *e.min_waves_per_simd, o.waves_per_simd,
                fmt::format("{:g}, limited by {}", o.waves_per_simd, to_string(o.limit)));
     }
+  }
+
+  // A kind of registers of which some may be spilled has a limit of its own.
+  void spills(const Expectations& e) {
+    const Resources& r = facts_.resources;
+    const bool vgprs = e.max_vgpr_spills == 0, sgprs = e.max_sgpr_spills == 0; // none may be spilled
+    if (vgprs || sgprs)
+      add({"no_spills",
+           fmt::format("0 {}", vgprs && sgprs ? "registers"
+                               : vgprs        ? "VGPR"
+                                              : "SGPR"),
+           fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
+           (!vgprs || r.vgpr_spills == 0) && (!sgprs || r.sgpr_spills == 0),
+           {}});
+    if (!vgprs) at_most("max_vgpr_spills", e.max_vgpr_spills, r.vgpr_spills);
+    if (!sgprs) at_most("max_sgpr_spills", e.max_sgpr_spills, r.sgpr_spills);
   }
 
   template <class Wanted> void widths(std::string name, const WidthExpectation& e, Wanted wanted) {
@@ -94,7 +105,8 @@ public:
   }
 
   void loops(const Expectations& e) {
-    const bool has_granted = e.no_spills && grants_spills(e) && facts_.resources.vgpr_spills + facts_.resources.sgpr_spills > 0;
+    const bool has_granted = e.no_spills && e.max_vgpr_spills + e.max_sgpr_spills > 0;
+    const bool spilled = facts_.resources.vgpr_spills + facts_.resources.sgpr_spills > 0;
     const bool asks_widths = e.loads_outside_loops.min_bytes + e.loop_loads.min_bytes + e.loop_lds.min_bytes > 0;
     if (!e.max_loop_drains && !e.min_bytes_in_flight && !e.min_loops && !e.min_loop_wait && !e.max_loop_barriers && !asks_widths &&
         !has_granted)
@@ -105,7 +117,7 @@ public:
       const std::string found = "not analysed: the flow graph exceeds the work budget";
       if (e.max_loop_drains) add({"max_loop_drains", fmt::format("<= {}", *e.max_loop_drains), found, false, {}});
       if (e.min_bytes_in_flight) add({"min_bytes_in_flight", fmt::format(">= {}", *e.min_bytes_in_flight), found, false, {}});
-      if (has_granted) add({"spills_in_loops", "none", found, false, {}});
+      if (has_granted && spilled) add({"spills_in_loops", "none", found, false, {}});
       if (e.min_loops || e.min_loop_wait || e.max_loop_barriers || asks_widths) add({"min_loops", "streaming loops", found, false, {}});
       return;
     }
@@ -140,7 +152,6 @@ private:
   static std::string text_of(const Finding& finding) {
     return fmt::format("{:#x}: {}: {}", finding.address.value_or(0), finding.instruction, finding.message);
   }
-  static bool grants_spills(const Expectations& e) { return e.max_vgpr_spills + e.max_sgpr_spills > 0; }
 
   struct Moved {
     std::map<int, std::uint32_t> found; // instructions by bytes

@@ -60,16 +60,33 @@ TEST_CASE("granted spills may be moved outside of loops that load, and not withi
   const Snippet two{.vgprs = 40, .accum_offset = 32, .spills = 2};
   const IsaReport outside = report_of(with("v_accvgpr_write_b32 a0, v9", "s_nop 0"), granted, two);
   CHECK(outside.met());
-  REQUIRE(outside.results.size() == 2);
-  CHECK(outside.results[0].expected == "at most 2 VGPR, 0 SGPR");
+  REQUIRE(outside.results.size() == 3);
+  CHECK(outside.results[0].expected == "0 SGPR");
+  CHECK(outside.results[1].name == "max_vgpr_spills");
+  CHECK(outside.results[1].expected == "<= 2");
   const IsaReport within = report_of(with("s_nop 0", "v_accvgpr_read_b32 v9, a0"), granted, two);
   CHECK_FALSE(within.met());
-  REQUIRE(within.results.size() == 2);
-  CHECK(within.results[1].name == "spills_in_loops");
-  CHECK(within.results[1].found == "1 move");
-  CHECK(within.results[1].evidence.size() == 1);
+  REQUIRE(within.results.size() == 3);
+  CHECK(within.results[2].name == "spills_in_loops");
+  CHECK(within.results[2].found == "1 move");
+  CHECK(within.results[2].evidence.size() == 1);
   CHECK(report_of(with("s_nop 0", "v_readlane_b32 s4, v9, 0"), granted, two).met()); // nothing is spilled to lanes
   CHECK_FALSE(report_of(with("s_nop 0", "s_nop 0"), granted, {.vgprs = 40, .accum_offset = 32, .spills = 3}).met());
+}
+
+TEST_CASE("granted spills: each kind of registers has a line of its own") {
+  const auto broken = [](const Expectations& e, int vgprs, int sgprs) {
+    std::string names;
+    for (const ExpectationResult& result : report_of("", e, {.spills = vgprs, .sgpr_spills = sgprs}).results)
+      if (!result.met) names += result.name + ' ';
+    return names;
+  };
+  const Expectations sgprs{.no_spills = true, .max_sgpr_spills = 5}, both{.no_spills = true, .max_sgpr_spills = 5, .max_vgpr_spills = 2};
+  CHECK(broken(sgprs, 0, 5).empty());
+  CHECK(broken(sgprs, 0, 6) == "max_sgpr_spills ");
+  CHECK(broken(sgprs, 1, 5) == "no_spills ");
+  CHECK(broken(both, 2, 5).empty());
+  CHECK(broken(both, 3, 6) == "max_vgpr_spills max_sgpr_spills ");
 }
 
 TEST_CASE("registers, LDS and occupancy") {

@@ -55,7 +55,7 @@ amdhsa.kernels:
     .agpr_count: {agprs}
     .sgpr_count: {sgprs}
     .vgpr_spill_count: {spills}
-    .sgpr_spill_count: 0
+    .sgpr_spill_count: {sgpr_spills}
     .group_segment_fixed_size: {lds}
     .private_segment_fixed_size: {scratch}
     .kernarg_segment_size: 24
@@ -71,8 +71,8 @@ amdhsa.kernels:
 )",
                       fmt::arg("arch", arch), fmt::arg("name", s.name), fmt::arg("vgprs", s.vgprs),
                       fmt::arg("agprs", s.vgprs > s.accum_offset && s.vgprs > 256 ? s.vgprs - s.accum_offset : 0),
-                      fmt::arg("sgprs", s.sgprs), fmt::arg("spills", s.spills), fmt::arg("lds", s.lds_bytes),
-                      fmt::arg("scratch", s.scratch_bytes), fmt::arg("workgroup", s.workgroup_size));
+                      fmt::arg("sgprs", s.sgprs), fmt::arg("spills", s.spills), fmt::arg("sgpr_spills", s.sgpr_spills),
+                      fmt::arg("lds", s.lds_bytes), fmt::arg("scratch", s.scratch_bytes), fmt::arg("workgroup", s.workgroup_size));
   return text;
 }
 

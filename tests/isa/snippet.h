@@ -15,7 +15,8 @@ struct Snippet {
   int lds_bytes = 0;
   int scratch_bytes = 0;
   int workgroup_size = 256;
-  int spills = 0;
+  int spills = 0; // of VGPRs
+  int sgpr_spills = 0;
   std::string descriptor = {}; // more .amdhsa_ lines
 };
 const Snippet wide{.vgprs = 128, .accum_offset = 128, .sgprs = 48}; // enough registers for what rules are shown

@@ -46,6 +46,9 @@ int narrow_outside(const Plan& plan, const AttentionConfig& c, const NarrowLoads
   return of_step.all() + of_step.pages + 4 + scores * c.tiles + operands * c.units() * 4 + c.parts_at_a_time() * c.lane_numbers() + 1 + 2;
 }
 
+// Loads of q: each word of a lane, or one of each tile in the loop that fills LDS.
+int wide_of_q(const AttentionConfig& c) { return c.tiles * (c.q_in_lds() ? 1 : c.q_words()); }
+
 } // namespace
 
 Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
@@ -63,7 +66,7 @@ Promises Attention::promises(const Plan& plan, const Config& c, const Target&) {
   p.in_loops_with = "v_mfma_";
   p.loop_loads = {.min_bytes = 16, .exceptions = count(narrow.all()), .at_least = count(wide), .excepted = narrow.names()};
   if (c.q_in_lds()) p.loop_lds = {.min_bytes = 16, .at_least = count(c.q_lds_words())};
-  p.loads_outside_loops = {.min_bytes = 16, .exceptions = count(narrow_outside(plan, c, narrow)), .at_least = count(wide)};
+  p.loads_outside_loops = {.min_bytes = 16, .exceptions = count(narrow_outside(plan, c, narrow)), .at_least = count(wide + wide_of_q(c))};
   // It waits for the keys of a step with its values in flight, and for these with the keys of the next.
   p.max_loop_drains = 0;
   p.max_loop_barriers = 0;

@@ -42,11 +42,12 @@ void promise_producers(Promises& p, const GemmConfig& c) {
   // The waves that load keep all of their ring but one step in flight. A tile that is loaded at once has no loop.
   p.in_loops_with = fills;
   if (c.steps_per_tile() <= std::max(c.stages * c.b_producers, c.a_stages() * c.a_producers)) return;
-  if (c.stages > 1 && c.a_stages() > 1) p.max_loop_drains = 0;
   p.min_loops = 1;
-  const int kept = std::min((c.stages - 1) * c.b_loads(), (c.a_stages() - 1) * c.a_loads());
-  p.min_bytes_in_flight = count(kept * 1024);
-  p.min_loop_wait = count(kept);
+  if (const int kept = std::min((c.stages - 1) * c.b_loads(), (c.a_stages() - 1) * c.a_loads()); kept > 0) {
+    p.max_loop_drains = 0;
+    p.min_bytes_in_flight = count(kept * 1024);
+    p.min_loop_wait = count(kept);
+  }
   // Without direct loads, what finishes a tile may be a loop that fills LDS as well, loads the epilogue's operands and has barriers.
   if (!c.direct) return;
   p.loop_loads = {.min_bytes = 16, .at_least = count(std::min(c.b_loads(), c.a_loads()))};
@@ -72,11 +73,13 @@ void promise_ring(Promises& p, const GemmConfig& c, bool has_dot) {
   p.loop_loads = {.min_bytes = 16, .exceptions = count(scales), .at_least = count(c.stages * words)};
   if (scales > 0) p.loop_loads.excepted = c.b.encoding == Encoding::int4 ? "scales and zero points" : "scales";
   if (c.staged) p.loop_lds = {.min_bytes = 16, .at_least = count(c.stages * c.row_tiles() * c.loads)};
-  // It waits for one step of the ring at a time. A ring of one has nothing in flight then.
-  if (c.stages > 1) p.max_loop_drains = 0;
-  p.min_loop_wait = count((c.stages - 1) * (words + (c.wide_scales() ? 0 : scales / c.stages)));
-  p.min_bytes_in_flight = count((c.stages - 1) * words * 1024);
   p.max_loop_barriers = 0;
+  // It waits for one step of the ring at a time. A ring of one has nothing in flight then.
+  if (c.stages > 1) {
+    p.max_loop_drains = 0;
+    p.min_loop_wait = count((c.stages - 1) * (words + (c.wide_scales() ? 0 : scales / c.stages)));
+    p.min_bytes_in_flight = count((c.stages - 1) * words * 1024);
+  }
   // Addresses and sums wait in AGPRs and in lanes of VGPRs while many rows, or parts of several tiles, need all others.
   if (c.is_matrix() && (c.rows > 16 || c.splits())) {
     p.max_vgpr_spills = max_vgprs_aside;
