@@ -216,7 +216,10 @@ TEST_CASE("schedules that are not batch-invariant are named so, and give other b
   CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, any, 1).find("differ") != std::string::npos);
   CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, wanted, 1).empty());
 
-  const Case experts = product("grouped_gemm", {.dtype = bf16, .top = 2, .n = 64, .k = 512, .experts = 6});
+  Case experts = product("grouped_gemm", {.dtype = bf16, .top = 2, .n = 64, .k = 512, .experts = 6});
+  experts.spec = [of_catalog = experts.spec](std::int64_t bound) { // in f32: rounding to bf16 hides most of the differences
+    return KernelSpec("sums").output("y", f32, of_catalog(bound).outputs().front().value.operands().front());
+  };
   CHECK(named(experts.spec(16)));
   CHECK(difference(experts, any, 2).find("differ") != std::string::npos);
   Case sequences = attention("attention_decode", {.dtype = f16, .heads = 4, .kv_heads = 1, .d = 64, .length = 1500});
