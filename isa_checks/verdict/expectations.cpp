@@ -51,14 +51,9 @@ public:
   void spills(const Expectations& e) {
     const Resources& r = facts_.resources;
     const bool vgprs = e.max_vgpr_spills == 0, sgprs = e.max_sgpr_spills == 0; // none may be spilled
-    if (vgprs || sgprs)
-      add({"no_spills",
-           fmt::format("0 {}", vgprs && sgprs ? "registers"
-                               : vgprs        ? "VGPR"
-                                              : "SGPR"),
-           fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills),
-           (!vgprs || r.vgpr_spills == 0) && (!sgprs || r.sgpr_spills == 0),
-           {}});
+    const bool met = (!vgprs || r.vgpr_spills == 0) && (!sgprs || r.sgpr_spills == 0);
+    const std::string wanted = vgprs && sgprs ? "0 registers" : fmt::format("0 {}GPR", vgprs ? 'V' : 'S');
+    if (vgprs || sgprs) add({"no_spills", wanted, fmt::format("{} VGPR, {} SGPR", r.vgpr_spills, r.sgpr_spills), met, {}});
     if (!vgprs) at_most("max_vgpr_spills", e.max_vgpr_spills, r.vgpr_spills);
     if (!sgprs) at_most("max_sgpr_spills", e.max_sgpr_spills, r.sgpr_spills);
   }
@@ -84,14 +79,10 @@ public:
     std::map<std::string, std::size_t, std::less<>> rules;
     auto evidence = instructions([&](const Instruction& i) {
       const auto erratum = erratum_of(i, target);
-      const bool faulty = erratum && erratum->severity == Severity::error;
-      if (faulty) ++rules[std::string(erratum->rule)];
-      return faulty;
+      return erratum && erratum->severity == Severity::error && ++rules[std::string(erratum->rule)] > 0;
     });
-    for (const Finding& finding : findings) {
-      ++rules[finding.rule];
-      if (evidence.size() < max_evidence) evidence.push_back(text_of(finding));
-    }
+    for (const Finding& finding : findings) ++rules[finding.rule];
+    add_findings(evidence, findings);
     std::string found;
     for (const auto& [rule, count] : rules) found += fmt::format("{}{} {}", found.empty() ? "" : ", ", count, rule);
     add({"no_errata", "none", found.empty() ? "0" : found, found.empty(), std::move(evidence)});
@@ -143,14 +134,14 @@ public:
 
   void no_findings(const std::string& entry, const std::vector<Finding>& findings) {
     std::vector<std::string> evidence;
-    for (const Finding& finding : findings)
-      if (evidence.size() < max_evidence) evidence.push_back(text_of(finding));
+    add_findings(evidence, findings);
     add({"no_findings " + entry, "none", std::to_string(findings.size()), findings.empty(), std::move(evidence)});
   }
 
 private:
-  static std::string text_of(const Finding& finding) {
-    return fmt::format("{:#x}: {}: {}", finding.address.value_or(0), finding.instruction, finding.message);
+  static void add_findings(std::vector<std::string>& evidence, const std::vector<Finding>& findings) {
+    for (const Finding& f : findings)
+      if (evidence.size() < max_evidence) evidence.push_back(fmt::format("{:#x}: {}: {}", f.address.value_or(0), f.instruction, f.message));
   }
 
   struct Moved {

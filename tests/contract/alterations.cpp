@@ -48,7 +48,8 @@ Alterations alterations_of_all(const std::string& place, int few_registers) {
       {"forbidden ds_bpermute", executed("lanes through LDS", "ds_bpermute_b32 v0, v0, v0")},
       {"forbidden ds_permute", executed("lanes through LDS", "ds_permute_b32 v0, v0, v0")},
       {"forbidden v_div_", executed("a part of a division", "v_div_fixup_f32 v0, v0, v0, v0")},
-      {"no_errata", executed("a write-back with no wait", "buffer_wbl2 sc1\\n\\ts_barrier", "\"memory\"")}, // CMP003
+      {"no_errata",
+       executed("a write-back with no wait", "buffer_wbl2 sc1\\n\\tglobal_store_dword v[0:1], v0, off", "\"memory\"")}, // CMP003
       {"no_findings HAZ002:info", executed("a result read too soon", "v_mfma_f32_16x16x4_f32 v[0:3], v4, v5, v[0:3]\\n\\tv_mov_b32 v6, v0",
                                            "\"v0\", \"v1\", \"v2\", \"v3\", \"v6\"")},
       {"required v_cvt_pk_fp8_f32", unconverted("__builtin_amdgcn_cvt_pk_fp8_f32(a, b, static_cast<int>(old), high)")},
