@@ -57,6 +57,8 @@ std::optional<Erratum> erratum_of(const Instruction& instruction, const TargetFa
   return packed ? packed_f32(instruction, operands) : scaled_matrix(instruction, operands);
 }
 
+bool is_published_fault(std::string_view rule) { return rule.starts_with("ERR") || rule.starts_with("CMP"); }
+
 std::vector<Finding> compiler_faults(const KernelAnalysis& kernel) {
   LintOptions options{.least = Severity::error};
   for (const Rule& rule : all_rules())

@@ -19,6 +19,9 @@ struct Erratum {
 // The fault that this instruction meets on `target`, by its operands alone.
 std::optional<Erratum> erratum_of(const Instruction& instruction, const TargetFacts& target);
 
+// Whether a rule is about published faults: ERR of the hardware, CMP of compilers.
+bool is_published_fault(std::string_view rule);
+
 struct KernelAnalysis; // isa_checks/analysis/kernel_analysis.h
 
 // Errors of the rules of faults of compilers (CMP), which look at more than one instruction.

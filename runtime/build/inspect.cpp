@@ -4,6 +4,7 @@
 #include "isa_checks/analysis/kernel_analysis.h"
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/object/code_object.h"
+#include "isa_checks/verdict/lint.h"
 #include <fmt/format.h>
 #include <set>
 
@@ -42,6 +43,12 @@ Inspection inspect(const CodeObject& object, const isa::Expectations& promised) 
   isa::KernelFacts facts = isa::kernel_facts(file, kernel, program.instructions);
   isa::IsaReport report = isa::check_isa(program, facts, promised);
   return {std::move(facts), std::move(report)};
+}
+
+std::vector<isa::Finding> findings_of(const CodeObject& object) {
+  const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
+  isa::Disassembler disassembler(file.target());
+  return isa::lint(isa::analyse(file, named_kernel(file, object), disassembler, {.source_lines = false}));
 }
 
 isa::Program program_of(const CodeObject& object) {

@@ -2,10 +2,12 @@
 #pragma once
 #include "isa_checks/analysis/facts.h"
 #include "isa_checks/verdict/expectations.h"
+#include "isa_checks/verdict/finding.h"
 #include "runtime/compile/compile.h"
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace kiln {
 
@@ -19,6 +21,9 @@ struct Inspection {
   isa::IsaReport report;
 };
 Inspection inspect(const CodeObject& object, const isa::Expectations& promised);
+
+// What the rules of isa_lint that are on find in it, without lines of its source.
+std::vector<isa::Finding> findings_of(const CodeObject& object);
 
 isa::Program program_of(const CodeObject& object);
 

@@ -1,8 +1,10 @@
 // Reviewing both builds of each kernel, and ordering what changed.
 #include "runtime/cli/cache_report.h"
+#include "gen/reference/random_inputs.h"
 #include "gen/spec/spec.h"
 #include "isa_checks/timing/predict.h"
-#include "isa_checks/verdict/lint.h"
+#include "isa_checks/verdict/errata.h"
+#include "runtime/build/inspect.h"
 #include "runtime/launch/record.h"
 #include <algorithm>
 #include <cstdlib>
@@ -44,13 +46,13 @@ bool is_regression(const FactChange& change) {
   return is_worse(change) && (direction == nullptr || direction->regression);
 }
 
-std::vector<isa::Finding> findings_of(const CachedKernel& kernel) {
-  const isa::CodeObject file = isa::load_code_object(isa::Bytes(kernel.object.begin(), kernel.object.end()), kernel.name);
-  isa::Disassembler disassembler(file.target());
-  return isa::lint(isa::analyse(file, file.kernel(kernel.name), disassembler, {.source_lines = false}));
+CodeObject object_of(const CachedKernel& kernel) {
+  CodeObject object;
+  object.name = kernel.name;
+  object.arch = kernel.arch;
+  object.bytes.assign(kernel.object.begin(), kernel.object.end());
+  return object;
 }
-
-bool is_fault(const isa::Finding& f) { return f.rule.starts_with("ERR") || f.rule.starts_with("CMP"); }
 
 // Those of `list` that `other` has fewer of.
 std::vector<isa::Finding> beyond(const std::vector<isa::Finding>& list, const std::vector<isa::Finding>& other, bool faults) {
@@ -58,33 +60,30 @@ std::vector<isa::Finding> beyond(const std::vector<isa::Finding>& list, const st
   for (const isa::Finding& f : other) ++left[{f.rule, f.severity}];
   std::vector<isa::Finding> result;
   for (const isa::Finding& f : list)
-    if (is_fault(f) == faults && (faults || f.severity > isa::Severity::info) && --left[{f.rule, f.severity}] < 0) result.push_back(f);
+    if (isa::is_published_fault(f.rule) == faults && (faults || f.severity > isa::Severity::info) && --left[{f.rule, f.severity}] < 0)
+      result.push_back(f);
   return result;
 }
 
 double predicted_us(const CachedKernel& kernel, std::int64_t rows) {
   const KernelSpec spec = parse_spec(field_of(kernel.key, "spec"));
   std::map<std::string, std::int64_t> sizes;
-  for (const Dim& dim : spec.dynamic_dims())
-    sizes[dim.name()] = std::clamp(rows, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size)));
+  for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = size_within(dim, rows);
   KernelSource source;
   source.name = kernel.name;
   source.arch = kernel.arch;
   source.arguments = kernel.arguments;
   source.launch = kernel.launch;
   source.workspace_bytes = kernel.workspace_bytes;
-  CodeObject object;
-  object.name = kernel.name;
-  object.arch = kernel.arch;
-  object.bytes.assign(kernel.object.begin(), kernel.object.end());
   const std::string chip = field_of(kernel.key, "chip");
-  return timing::predict(record_kernel(spec, source, object, sizes), target(chip.empty() ? kernel.arch : chip).chip(), {.changes = false})
+  return timing::predict(record_kernel(spec, source, object_of(kernel), sizes), target(chip.empty() ? kernel.arch : chip).chip(),
+                         {.changes = false})
       .microseconds;
 }
 
 void review(KernelReport& report, const CachedKernel& before, const CachedKernel& after, const CacheReportOptions& options) {
   try {
-    const std::vector<isa::Finding> old = findings_of(before), now = findings_of(after);
+    const std::vector<isa::Finding> old = findings_of(object_of(before)), now = findings_of(object_of(after));
     report.errata = {beyond(now, old, true), beyond(old, now, true)};
     report.lint = {beyond(now, old, false), beyond(old, now, false)};
   } catch (const std::exception& error) { // of another version, or damaged where no checksum looks

@@ -2,10 +2,8 @@
 #include "runtime/proof/proof.h"
 #include "gen/families/make_plan.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "isa_checks/analysis/kernel_analysis.h"
-#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/plural.h"
-#include "isa_checks/verdict/lint.h"
+#include "isa_checks/verdict/errata.h"
 #include "runtime/build/inspect.h"
 #include "runtime/cache/request.h"
 #include "runtime/digest.h"
@@ -57,13 +55,10 @@ ProofLine contract_line(const isa::IsaReport& report) {
 
 // Published faults of the hardware and of compilers have rules of their own; all other rules that are on are the lint.
 void add_lint(ProofSheet& sheet, const CodeObject& object) {
-  const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
-  isa::Disassembler disassembler(file.target());
-  const isa::KernelAnalysis analysis = isa::analyse(file, file.kernel(object.name), disassembler, {.source_lines = false});
   ProofLine errata{.name = "known faults"}, lint{.name = "lint"};
   std::map<isa::Severity, std::size_t> of_errata, of_lint;
-  for (const isa::Finding& finding : isa::lint(analysis)) {
-    const bool fault = finding.rule.starts_with("ERR") || finding.rule.starts_with("CMP");
+  for (const isa::Finding& finding : findings_of(object)) {
+    const bool fault = isa::is_published_fault(finding.rule);
     ++(fault ? of_errata : of_lint)[finding.severity];
     if (finding.severity == isa::Severity::info) continue;
     add_evidence(fault ? errata : lint, fmt::format("{} {} at {:#x}: {}", finding.rule, isa::to_string(finding.severity),
@@ -252,7 +247,7 @@ private:
     std::string wrong;
     std::size_t launches = 0, compared = 0;
   };
-  // Rows out of `set` in launches of rising size, so that each launch has rows that an earlier one had.
+  // Rows out of one set: the largest launch first, so that later ones have rows that it had.
   BatchRuns executed_batches(const std::string& rows) {
     const std::vector<Dim> dims = spec_.dynamic_dims();
     const Dim& dim = *std::ranges::find(dims, rows, &Dim::name);
@@ -268,6 +263,7 @@ private:
     runs.compared = batches.compared();
     return runs;
   }
+
   void measure_on(const Device& device, const Kernel& kernel, ProofLine& line) const {
     if (device.is_emulated()) {
       line.found = "not measured: the CPU model executes, it does not time";

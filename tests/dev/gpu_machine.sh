@@ -11,10 +11,11 @@ shift
 fake=$(mktemp -d)
 mount -t tmpfs gpu "$fake"
 mkdir -p "$fake/dev/dri" "$fake/class/kfd/kfd/topology/nodes/1" "$fake/class/drm"
-for name in null zero full random urandom tty ptmx; do
+for name in null zero full random urandom tty; do
   [[ ! -e /dev/$name ]] || { : >"$fake/dev/$name" && mount --bind "/dev/$name" "$fake/dev/$name"; }
 done
 for name in pts shm; do mkdir "$fake/dev/$name" && mount --rbind "/dev/$name" "$fake/dev/$name"; done
+ln -s pts/ptmx "$fake/dev/ptmx" # the node itself looks for pts beside it on devtmpfs
 ln -s /proc/self/fd "$fake/dev/fd"
 for name in kfd dri/renderD128 dri/card0; do install -m 660 /dev/null "$fake/dev/$name"; done
 chgrp 105 "$fake/dev/kfd" "$fake/dev/dri/renderD128" # render

@@ -2,6 +2,7 @@
 #include "tests/compile/run_cli.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <span>
 
 using kiln::test::CliResult;
 
@@ -80,9 +81,13 @@ TEST_CASE("kiln demo: on the CPU model as a device, and on a GPU that fails") {
   const CliResult gpu = cli("demo", stub);
   CHECK(gpu.exit_code == 1);
   CHECK(has(gpu.out, "On AMD Instinct MI300X (gfx942), HIP device 0 of 1, as mi300x (by its name)"));
-  for (const char* function : {"hipMalloc", "hipModuleLaunchKernel", "hipEventElapsedTime"}) {
-    expect_said("demo", function, true);
+  for (const char* function : {"hipRuntimeGetVersion", "hipGetDeviceCount", "hipGetDevicePropertiesR0600"}) { // there is no GPU to use
+    const CliResult unusable = cli("demo", stub + "KILN_STUB_ERROR=" + function + ":719");
+    CHECK(unusable.exit_code == 0);
+    CHECK(has(unusable.out, std::string("No GPU was used (") + function + " failed: hipErrorUnknown (719)"));
   }
+  for (const char* function : std::span(functions).subspan(3)) expect_said("demo", function, true);
+  for (const char* function : of_clock) expect_said("demo", function, true);
 }
 
 TEST_CASE("kiln tune --device: a candidate that hangs is named, and the next run skips it and goes on") {

@@ -1,6 +1,7 @@
 // A launch for a prediction: a spec's kernel on buffers of zeros, or a kernel of a code object.
 #include "runtime/cli/commands/predict_launch.h"
 #include "gen/error.h"
+#include "gen/reference/random_inputs.h"
 #include "isa_checks/timing/predict.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/record.h"
@@ -13,9 +14,7 @@ namespace {
 std::map<std::string, std::int64_t> sizes_of(const PredictLaunch& launch, const KernelSpec& spec) {
   if (launch.rows < 1) throw UserError("--rows", fmt::format("{} is no size to predict", launch.rows), "give 1 or more");
   std::map<std::string, std::int64_t> sizes = named_sizes(launch.sizes, spec);
-  for (const Dim& dim : spec.dynamic_dims())
-    sizes.try_emplace(dim.name(),
-                      std::clamp(launch.rows, dim.min().value_or(0), std::max(dim.min().value_or(0), dim.max().value_or(max_dim_size))));
+  for (const Dim& dim : spec.dynamic_dims()) sizes.try_emplace(dim.name(), size_within(dim, launch.rows));
   return sizes;
 }
 
