@@ -44,7 +44,8 @@ AnalysedSpec analyse_problems(const SpecGraph& graph, const std::vector<KernelSp
 // `graph` is of a spec with lines.
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
   require_sound_names(graph);
-  if (const std::vector<KernelSpec> problems = problems_of(graph); !problems.empty()) return analyse_problems(graph, problems, target);
+  Problems problems = problems_of(graph);
+  if (!problems.specs.empty()) return analyse_problems(graph, problems.specs, target);
   if (graph.has(OpKind::sort)) {
     SplitSort split = split_sort(graph);
     AnalysedSpec result = analyse(SpecGraph(split.rest), target);
@@ -72,7 +73,7 @@ AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
     return {.spec = graph.spec, .products = {}, .body = with_transposed(make_body(lowered, std::move(space)), ordered.moved)};
   }
   require_native_types(graph, target);
-  SplitSpec split = split_products(graph);
+  SplitSpec split = problems.split ? std::move(*problems.split) : split_products(graph);
   const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.epilogue));
   Shape space = require_sound_shapes(epilogue);
   return {.spec = graph.spec, .products = std::move(split.products), .body = make_body(epilogue, std::move(space))};

@@ -21,24 +21,24 @@ KernelSpec with_outputs(const KernelSpec& spec, const Numbers& numbers) {
   return result;
 }
 
-bool has_one_space(const SpecGraph& graph) {
+// Whether one kernel computes all outputs: over one space, with products of one kind. Leaves the products of one that does.
+bool is_one_problem(const SpecGraph& graph, std::optional<SplitSpec>& split) {
   try {
+    if (graph.has(OpKind::product)) {
+      split = split_products(graph);
+      require_sound_shapes(SpecGraph::as_spelled(split->epilogue));
+      return !why_unlike(graph.spec.name(), split->products);
+    }
     require_one_space(graph);
     return true;
-  } catch (const UserError&) {
+  } catch (const UserError&) { // the one way to ask whether a spec is sound as a whole
     return false;
   }
 }
 
 // Whether one kernel has the products of all outputs.
 bool has_alike_products(const SpecGraph& graph) {
-  if (!graph.has(OpKind::product)) return true;
-  try {
-    require_alike(graph.spec.name(), split_products(graph).products);
-    return true;
-  } catch (const UserError&) {
-    return false;
-  }
+  return !graph.has(OpKind::product) || !why_unlike(graph.spec.name(), split_products(graph).products);
 }
 
 // Outputs over one space are one problem, as they are in a kernel of their own, unless their products are unlike. Throws UserError for one
@@ -80,9 +80,10 @@ void require_own_memory(const std::vector<KernelSpec>& problems) {
 
 } // namespace
 
-std::vector<KernelSpec> problems_of(const SpecGraph& graph) {
+Problems problems_of(const SpecGraph& graph) {
   const bool alone = graph.has(OpKind::experts) || graph.has(OpKind::sort) || has_part(graph);
-  if (graph.spec.outputs().size() < 2 || alone || (has_one_space(graph) && has_alike_products(graph))) return {};
+  if (graph.spec.outputs().size() < 2 || alone) return {};
+  if (std::optional<SplitSpec> split; is_one_problem(graph, split)) return {.split = std::move(split)};
   std::vector<KernelSpec> problems;
   for (const Numbers& outputs : outputs_by_space(graph.spec)) problems.push_back(with_outputs(graph.spec, outputs));
   if (problems.size() < 2) return {};
@@ -95,7 +96,7 @@ std::vector<KernelSpec> problems_of(const SpecGraph& graph) {
     require_sound_names(own);
     require_one_space(own);
   }
-  return problems;
+  return {.specs = std::move(problems)};
 }
 
 } // namespace kiln

@@ -73,39 +73,40 @@ const Product* find_product(std::span<const Product> products, std::string_view 
   return found == products.end() ? nullptr : &*found;
 }
 
-void require_alike(const std::string& kernel, std::span<const Product> products) {
+std::optional<Refusal> why_unlike(const std::string& kernel, std::span<const Product> products) {
   const auto subject = fmt::format("kernel '{}'", kernel);
   if (products.size() > max_products)
-    throw UserError(subject, fmt::format("it has {} matrix products", products.size()),
-                    fmt::format("use at most {}, which share their rows of a", max_products));
+    return Refusal{subject, fmt::format("it has {} matrix products", products.size()),
+                    fmt::format("use at most {}, which share their rows of a", max_products)};
   const Product& first = products.front();
   const auto same = [](const Expr& a, const Expr& b) { return a.same_node(b); };
   for (const Product& p : products) {
     if (!std::ranges::equal(p.sorted, first.sorted, same))
-      throw UserError(subject, "its products take the matrices of other experts, or of none",
-                      "give both the same order and offsets, or use two kernels");
+      return Refusal{subject, "its products take the matrices of other experts, or of none",
+                      "give both the same order and offsets, or use two kernels"};
     if (!p.a.same_node(first.a))
-      throw UserError(subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
-                      "multiply one a by both, or use two kernels");
+      return Refusal{subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
+                      "multiply one a by both, or use two kernels"};
     if (p.n != first.n)
-      throw UserError(subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels");
+      return Refusal{subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels"};
     if (p.op != first.op || p.group != first.group || p.b->layout != first.b->layout)
-      throw UserError(subject,
+      return Refusal{subject,
                       fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
-                      "give both matrices one kind of weights");
+                      "give both matrices one kind of weights"};
     if (p.has_a_scale() && (!p.scales[0].same_node(first.scales[0]) || p.a_scales_by_group != first.a_scales_by_group))
-      throw UserError(subject,
+      return Refusal{subject,
                       fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
-                      "use one a_scale for both, in one order");
+                      "use one a_scale for both, in one order"};
     if (p.is_normed() && (!std::ranges::equal(p.scales, first.scales, same) || p.epsilon != first.epsilon))
-      throw UserError(subject, "its products norm their rows of a by other weights, squares or scales", "norm a once, or use two kernels");
+      return Refusal{subject, "its products norm their rows of a by other weights, squares or scales", "norm a once, or use two kernels"};
     if (p.packed_zeros() != first.packed_zeros() || (p.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
-      throw UserError(subject, "the zero points of its products lie in different ways",
-                      "give both u8[n, groups], or i32[groups, n / 8] of the same n");
+      return Refusal{subject, "the zero points of its products lie in different ways",
+                      "give both u8[n, groups], or i32[groups, n / 8] of the same n"};
     if (p.b.dtype() != first.b.dtype())
-      throw UserError(subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
-                      "give both matrices one type");
+      return Refusal{subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
+                      "give both matrices one type"};
   }
+  return {};
 }
 
 SplitSpec split_products(const SpecGraph& graph) {

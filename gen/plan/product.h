@@ -1,7 +1,9 @@
 // Products: the matrix products of a spec, and what is left of the spec without them, the epilogue.
 #pragma once
+#include "gen/error.h"
 #include "gen/spec/graph.h"
 #include "templates/gemm_config.h"
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,8 +48,8 @@ struct SplitSpec {
 // The product that the epilogue's input `placeholder` stands for, or nullptr.
 const Product* find_product(std::span<const Product> products, std::string_view placeholder);
 
-// Throws UserError unless the products share A, and their matrices are of one kind.
-void require_alike(const std::string& kernel, std::span<const Product> products);
+// Nothing if one kernel can have the products: they share A, and their matrices are of one kind.
+std::optional<Refusal> why_unlike(const std::string& kernel, std::span<const Product> products);
 
 // Equal products are merged. Throws UserError when the spec uses the inputs of a product for anything else.
 SplitSpec split_products(const SpecGraph& graph);

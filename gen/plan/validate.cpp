@@ -249,7 +249,7 @@ void require_one_space(const SpecGraph& graph) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
-  if (problems_of(graph).empty()) require_one_space(graph);
+  if (problems_of(graph).specs.empty()) require_one_space(graph);
 }
 
 // Elements of MX formats are OCP's fp8 on every target: where that is not native, integer code converts it.

@@ -112,7 +112,7 @@ RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config) { retu
 bool Gemm::can_compute(const AnalysedSpec& spec) { return !spec.products.empty(); }
 
 void Gemm::lay_out(AnalysedSpec& spec) {
-  require_alike(spec.spec.name(), spec.products);
+  if (const auto refusal = why_unlike(spec.spec.name(), spec.products)) throw UserError(*refusal);
   require_sizes(spec);
   lay_out_rows(spec.body);
   if (spec.products.front().by_expert()) return require_by_expert(spec);
