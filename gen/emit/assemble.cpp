@@ -33,10 +33,10 @@ std::vector<KernelArgument> operands(const Plan& plan) {
       list.push_back(pointer(e->name, ArgumentKind::input, e.dtype(), alignment));
   };
   for (const Product& p : plan.products) {
-    add(p.a, 16);
-    add(p.b, 16);
-    for (const Expr& scale : p.scales) add(scale, size_bytes(scale.dtype()));
-    for (const Expr& each : p.sorted) add(each, size_bytes(each.dtype()));
+    add(p.a.memory, 16);
+    add(p.b.memory, 16);
+    for (const std::vector<Expr>& beside : {p.a.scales, p.a.norm, p.b.scales, p.sorted})
+      for (const Expr& each : beside) add(each, size_bytes(each.dtype()));
   }
   if (plan.part)
     for (const PartRead& read : plan.part->reads()) add(read.input, read.alignment);

@@ -29,9 +29,9 @@ std::string tensor_text(const TensorPlan& tensor) {
 }
 
 std::string product_text(const Product& p) {
-  return fmt::format("{:<15} {} {} x {} {}{}, {} from {}, k {}{}", p.placeholder, to_string(p.a.dtype()), p.a->name,
-                     p.b_bits() == 4 ? "4-bit" : to_string(p.b.dtype()), p.b->name, p.preshuffled() ? " preshuffled" : "", p.n, p.first,
-                     p.k(), p.group ? fmt::format(", scales of groups of {}", p.group) : "");
+  return fmt::format("{:<15} {} {} x {} {}{}, {} from {}, k {}{}", p.placeholder, to_string(p.a.memory.dtype()), p.a.memory->name,
+                     p.b.bits() == 4 ? "4-bit" : to_string(p.b.memory.dtype()), p.b.memory->name, p.b.preshuffled() ? " preshuffled" : "",
+                     p.n, p.first, p.k(), p.b.group ? fmt::format(", scales of groups of {}", p.b.group) : "");
 }
 
 std::string value_text(const Body& body, const Value& value) {

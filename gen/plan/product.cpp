@@ -32,41 +32,19 @@ void require_by_expert(const Expr& product, const std::set<const Node*>& elsewhe
 Product product_of(const Expr& node, const std::string& placeholder) {
   const Expr& whole = is_columns(node) ? node.operands()[0] : node;
   const Expr& product = is_by_expert(whole) ? whole.operands()[0] : whole;
-  const bool is_mx = product.op() == Op::matmul_nt_mx || product.op() == Op::matmul_nt_mx_mx;
-  Product result{.op = product.op(),
-                 .a = product.operands()[0],
-                 .b = product.operands()[1],
-                 .scales = {product.operands().begin() + 2, product.operands().end()},
-                 .group = product.op() == Op::matmul_nt_scaled ? scale_block
-                          : is_mx                              ? mx_block
-                                                               : product->group,
+  ProductOperands operands = operands_of(product);
+  Product result{.name = info(product.op()).name,
+                 .a = std::move(operands.a),
+                 .b = std::move(operands.b),
                  .first = is_columns(node) ? node->first : 0,
                  .n = node.shape().back().size(),
                  .placeholder = placeholder,
                  .line = node->line};
-  if (result.is_normed()) {
-    result.epsilon = result.scales.back()->value;
-    result.scales.pop_back();
-  }
-  if (!result.scales.empty() && is_by_group(result.scales[0])) {
-    result.scales[0] = result.scales[0].operands()[0];
-    result.a_scales_by_group = true;
-  }
   if (is_by_expert(whole)) result.sorted.assign(whole.operands().begin() + 1, whole.operands().end());
   return result;
 }
 
 } // namespace
-
-Encoding Product::encoding() const {
-  switch (op) {
-  case Op::matmul_nt_scaled: return Encoding::block_scaled;
-  case Op::matmul_nt_w4: return Encoding::int4;
-  case Op::matmul_nt_mx: return scales[0].dtype() == e8m0 ? Encoding::mx : Encoding::nvfp4;
-  case Op::matmul_nt_mx_mx: return Encoding::mx;
-  default: return Encoding::plain;
-  }
-}
 
 const Product* find_product(std::span<const Product> products, std::string_view placeholder) {
   const auto found = std::ranges::find(products, placeholder, &Product::placeholder);
@@ -77,34 +55,35 @@ std::optional<Refusal> why_unlike(const std::string& kernel, std::span<const Pro
   const auto subject = fmt::format("kernel '{}'", kernel);
   if (products.size() > max_products)
     return Refusal{subject, fmt::format("it has {} matrix products", products.size()),
-                    fmt::format("use at most {}, which share their rows of a", max_products)};
+                   fmt::format("use at most {}, which share their rows of a", max_products)};
   const Product& first = products.front();
   const auto same = [](const Expr& a, const Expr& b) { return a.same_node(b); };
   for (const Product& p : products) {
     if (!std::ranges::equal(p.sorted, first.sorted, same))
       return Refusal{subject, "its products take the matrices of other experts, or of none",
-                      "give both the same order and offsets, or use two kernels"};
-    if (!p.a.same_node(first.a))
-      return Refusal{subject, fmt::format("its products read '{}' and '{}'", first.a->name, p.a->name),
-                      "multiply one a by both, or use two kernels"};
+                     "give both the same order and offsets, or use two kernels"};
+    if (!p.a.memory.same_node(first.a.memory))
+      return Refusal{subject, fmt::format("its products read '{}' and '{}'", first.a.memory->name, p.a.memory->name),
+                     "multiply one a by both, or use two kernels"};
     if (p.n != first.n)
       return Refusal{subject, fmt::format("its products have {} and {} columns", first.n, p.n), "give them the same, or use two kernels"};
-    if (p.op != first.op || p.group != first.group || p.b->layout != first.b->layout)
-      return Refusal{subject,
-                      fmt::format("its products are '{}' and '{}' of different groups or layouts", info(first.op).name, info(p.op).name),
-                      "give both matrices one kind of weights"};
-    if (p.has_a_scale() && (!p.scales[0].same_node(first.scales[0]) || p.a_scales_by_group != first.a_scales_by_group))
-      return Refusal{subject,
-                      fmt::format("its products scale '{}' by '{}' and by '{}'", first.a->name, first.scales[0]->name, p.scales[0]->name),
-                      "use one a_scale for both, in one order"};
-    if (p.is_normed() && (!std::ranges::equal(p.scales, first.scales, same) || p.epsilon != first.epsilon))
+    if (p.name != first.name || p.b.encoding != first.b.encoding || p.b.group != first.b.group ||
+        p.b.preshuffled() != first.b.preshuffled())
+      return Refusal{subject, fmt::format("its products are '{}' and '{}' of different groups or layouts", first.name, p.name),
+                     "give both matrices one kind of weights"};
+    if (!std::ranges::equal(p.a.scales, first.a.scales, same) || p.a.scales_by_group != first.a.scales_by_group)
+      return Refusal{
+          subject,
+          fmt::format("its products scale '{}' by '{}' and by '{}'", first.a.memory->name, first.a.scales[0]->name, p.a.scales[0]->name),
+          "use one a_scale for both, in one order"};
+    if (!std::ranges::equal(p.a.norm, first.a.norm, same) || p.a.epsilon != first.a.epsilon)
       return Refusal{subject, "its products norm their rows of a by other weights, squares or scales", "norm a once, or use two kernels"};
-    if (p.packed_zeros() != first.packed_zeros() || (p.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
+    if (p.b.packed_zeros() != first.b.packed_zeros() || (p.b.packed_zeros() && p.rows_of_b() != first.rows_of_b()))
       return Refusal{subject, "the zero points of its products lie in different ways",
-                      "give both u8[n, groups], or i32[groups, n / 8] of the same n"};
-    if (p.b.dtype() != first.b.dtype())
-      return Refusal{subject, fmt::format("its products multiply by {} and by {}", type_text(first.b), type_text(p.b)),
-                      "give both matrices one type"};
+                     "give both u8[n, groups], or i32[groups, n / 8] of the same n"};
+    if (p.b.memory.dtype() != first.b.memory.dtype())
+      return Refusal{subject, fmt::format("its products multiply by {} and by {}", type_text(first.b.memory), type_text(p.b.memory)),
+                     "give both matrices one type"};
   }
   return {};
 }

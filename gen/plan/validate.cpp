@@ -214,6 +214,10 @@ void require_sound_names(const SpecGraph& graph) {
       throw UserError("operation 'transpose'", "the kernel has a matrix product, attention or a sort",
                       "transpose in the kernel of rows that reads the result, or the a_scale of a product");
   for (const Expr& node : graph.nodes)
+    if (info(node.op()).kind == OpKind::operand)
+      throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands outside of an operand of a product",
+                      "write it in an operand of matmul_nt, as docs/guide.md lists them");
+  for (const Expr& node : graph.nodes)
     if (!graph.has(OpKind::scores) &&
         (node.op() == Op::heads_first || (node.op() == Op::columns && find_cache_operand(node.operands()[0]))))
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "the kernel has no attention, which alone offers it here",
@@ -260,8 +264,12 @@ static bool has_mx_users(const SpecGraph& graph, const Expr& input) {
   const auto uses = [&](const Expr& node) {
     return std::ranges::any_of(node.operands(), [&](const Expr& o) { return o.same_node(input); });
   };
-  const auto decodes = [](Op op) { return op == Op::scale_up || op == Op::matmul_nt_mx || op == Op::matmul_nt_mx_mx; };
-  const bool computed = std::ranges::all_of(graph.nodes, [&](const Expr& node) { return !uses(node) || decodes(node.op()); });
+  const auto decodes = [](const Expr& node) {
+    if (info(node.op()).kind != OpKind::product) return node.op() == Op::scale_up;
+    const Encoding of_b = operands_of(node).b.encoding;
+    return of_b == Encoding::mx || of_b == Encoding::nvfp4;
+  };
+  const bool computed = std::ranges::all_of(graph.nodes, [&](const Expr& node) { return !uses(node) || decodes(node); });
   return computed && std::ranges::none_of(graph.spec.outputs(), [&](const Output& o) { return o.value.same_node(input); });
 }
 

@@ -5,6 +5,7 @@
 #include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
 #include "gen/spec/graph.h"
+#include "gen/spec/product.h"
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -84,10 +85,12 @@ void fill_pairs(const ExpertUse& use, Inputs& inputs, const std::set<std::string
 // Sums of squares are not negative, nor all near 0; a scale is positive.
 void fill_norms(const KernelSpec& spec, Inputs& inputs) {
   for (const Expr& node : nodes_in_order(spec)) {
-    if (node.op() != Op::matmul_nt_normed) continue;
-    Tensor& squares = inputs.tensors.at(node.operands()[3]->name);
+    if (info(node.op()).kind != OpKind::product) continue;
+    const Operand a = operands_of(node).a;
+    if (a.prologue != Prologue::norm) continue;
+    Tensor& squares = inputs.tensors.at(a.norm[1]->name);
     for (std::int64_t i = 0; i < squares.size(); ++i) squares.set(i, std::fabs(squares.at(i)) + 0.25F);
-    Tensor& scale = inputs.tensors.at(node.operands()[4]->name);
+    Tensor& scale = inputs.tensors.at(a.norm[2]->name);
     scale.set(0, std::fabs(scale.at(0)) + 0x1p-6F);
   }
 }
@@ -96,8 +99,10 @@ void fill_norms(const KernelSpec& spec, Inputs& inputs) {
 void fill_packed_zeros(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed) {
   Random random(seed);
   for (const Expr& node : nodes_in_order(spec)) {
-    if (node.op() != Op::matmul_nt_w4 || node.operands()[3].dtype() != i32) continue;
-    Tensor& zero = inputs.tensors.at(node.operands()[3]->name);
+    if (info(node.op()).kind != OpKind::product) continue;
+    const Operand b = operands_of(node).b;
+    if (!b.packed_zeros()) continue;
+    Tensor& zero = inputs.tensors.at(b.scales[1]->name);
     for (std::int64_t i = 0; i < zero.size(); ++i) zero.set_bits(i, static_cast<std::uint64_t>(random.between(0, 0xffffffff)));
   }
 }

@@ -110,7 +110,14 @@ Expr transpose(Expr x);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
 // `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
+// Or they are expressions of inputs that say how numbers are decoded, or rows prepared: those that the products below stand for. Scales
+// that elements of a group or a row have in common are taken out of the sums. docs/guide.md lists them. A product that is written out so
+// is the one below: the same text, the same kernel.
 Expr matmul_nt(Expr a, Expr b);
+// Numbers of 4 bits, 0 to 15, the low half of a byte first: u8 [..., n] -> [..., 2 n], i32 [..., n] -> [..., 8 n]. And back from one value
+// a group of rows to one a row: [..., ceil(rows/group), cols] -> [..., rows, cols]. Both stand in an operand of a product alone.
+Expr unpack4(Expr x);
+Expr ungroup_rows(Expr x, std::int64_t group, const Dim& rows);
 // The product of fp8 (or i8) operands with one f32 scale for every 128 elements of a row of a, and for every block of 128 rows
 // by 128 elements of b: a_scale is [m, ceil(k/128)], b_scale [ceil(n/128), ceil(k/128)]. The sum over the groups g of k of
 // a_scale[m, g] * b_scale[n / 128, g] * (the sum over k in g of a * b). The product of the two scales is rounded to f32.
@@ -208,6 +215,7 @@ Expr mx_quantise(DType type, Expr x, Expr scale);
 // The numbers of elements and scales as above, in f32.
 Expr mx_dequantise(Expr q, Expr scale);
 inline constexpr std::int64_t mx_block = 32;
+inline constexpr std::int64_t nvfp4_block = 16;
 // What MX elements may be: e2m1, e4m3fn, e5m2.
 bool is_mx_element(DType type);
 // What the rule that mx_scale writes is made of: the magnitude whose power of two is taken, and the exponent of 2 that it is divided by.

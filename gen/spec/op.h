@@ -18,6 +18,7 @@ enum class OpKind : std::uint8_t {
   group_reduce,
   ungroup,
   product,
+  operand, // of a product alone: unpack4, ungroup_rows
   columns,
   position, // the index of an element
   view,     // elements of other places: gather, tile, repeat, partner

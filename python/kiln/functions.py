@@ -9,10 +9,12 @@ _X, _AB = ("x",), ("a", "b")
 # What the operands and numbers of a word are called, and a line about it with shapes. Words that are not here are pointwise or reductions.
 _TOLD = {
     "ungroup": (("x", "group", "cols"), "One value a group back to one a column: [rows, cols / group] to [rows, cols]."),
+    "ungroup_rows": (("x", "group", "rows"), "One value a group of rows back to one a row, in an operand of a product: [n / group, k] to [n, k]."),
+    "unpack4": (_X, "Numbers of 4 bits, 0 to 15, in an operand of a product: u8 [n, k / 2] or i32 [n, k / 8] to [n, k]."),
     "row_top": (("x", "k"), "The columns of the k largest elements of each row, the largest first: [rows, cols] to [rows, k]."),
     "pick": (("x", "top"), "The elements of x at the columns of a row_top: [rows, cols] to [rows, k]."),
     "row_cumsum": (_X, "The running sum along the row: [rows, cols]."),
-    "matmul_nt": (_AB, "a x b^T: [m, k] and [n, k] to [m, n]; m up to 128. Operands are arguments of the function. Also a @ b.T."),
+    "matmul_nt": (_AB, "a x b^T: [m, k] and [n, k] to [m, n]; m up to 128. Operands are arguments of the function, or decode or prepare them. Also a @ b.T."),
     "matmul_nt_scaled": (
         ("a", "b", "a_scale", "b_scale"),
         "The product of fp8 or i8 with f32 scales: one for 1 x 128 of a, and one for 128 x 128 of b.",

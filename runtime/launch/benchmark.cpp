@@ -51,6 +51,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case leaf:
   case cast:
   case ungroup:
+  case operand:
   case columns:
   case transpose:
   case position:

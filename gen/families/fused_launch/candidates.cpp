@@ -43,7 +43,7 @@ Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewe
 
 double matrix_bytes(const Plan& problem) {
   double bytes = 0;
-  for (const Product& p : problem.products) bytes += static_cast<double>(p.n) * static_cast<double>(p.k()) * p.b_bits() / 8;
+  for (const Product& p : problem.products) bytes += static_cast<double>(p.n) * static_cast<double>(p.k()) * p.b.bits() / 8;
   return bytes;
 }
 

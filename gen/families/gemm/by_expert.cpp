@@ -41,10 +41,11 @@ void require_by_expert(const AnalysedSpec& spec) {
     throw UserError(subject, "it has two sums over experts", "use by_expert for a gate and its partner, and two kernels for two sums");
   if (reduces_rows(spec.body, spec.products, bound_of_rows(first)) || !spec.body.group_sizes.empty())
     throw UserError(subject, "it reduces rows behind a product by expert, or has one value a row there", "reduce in a kernel of its own");
-  if (first.a_scales_by_group)
+  if (first.a.scales_by_group)
     throw UserError("operation 'transpose'", "it is the a_scale of a product by expert, whose tokens are read in the experts' order",
                     "give that product [tokens, groups]");
-  const Shape space = first.sums_experts() ? Shape{first.a.shape()[0], first.n} : Shape{first.a.shape()[0], first.top(), first.n};
+  const Shape space =
+      first.sums_experts() ? Shape{first.a.memory.shape()[0], first.n} : Shape{first.a.memory.shape()[0], first.top(), first.n};
   if (spec.body.space != space)
     throw UserError(subject, fmt::format("its epilogue works on {}, the product is {}", to_text(spec.body.space), to_text(space)),
                     "give every operand the shape of the product, or one that broadcasts to it");

@@ -159,7 +159,7 @@ double operands_ns(const Plan& plan, const GemmConfig& c, const machine::Chip& c
 
 // Rows of A that a tile has; loads of others read the last one again, from L1.
 double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& sizes) {
-  const Dim& m = plan.products.front().a.shape()[0];
+  const Dim& m = plan.products.front().a.memory.shape()[0];
   return std::min<double>(c.rows, static_cast<double>(m.is_dynamic() ? sizes.at(m.name()) : m.size()));
 }
 
@@ -192,7 +192,7 @@ Demand with_lists(Demand w, const ExpertsConfig& experts, const machine::Chip& c
 Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const machine::Chip& chip = target.chip();
   if (c.by_expert()) return with_lists(demand(plan, as_one_product(c), target, sizes), c.experts, chip);
-  return demand_of_rows(c, rows_of_a(plan, c, sizes), plan.products.front().a.dtype(), operands_ns(plan, c, chip), target);
+  return demand_of_rows(c, rows_of_a(plan, c, sizes), plan.products.front().a.memory.dtype(), operands_ns(plan, c, chip), target);
 }
 
 Demand demand_of_rows(const GemmConfig& c, double rows, DType a, double epilogue, const Target& target) {

@@ -22,29 +22,28 @@ std::string moved(const Expr& matrix, std::int64_t rows) {
 
 // Eight zero points of 4 bits per word lie group after group: columns begin at whole words.
 std::string zero_points(const Product& p) {
-  if (!p.packed_zeros()) return moved(p.scales[1], p.first);
-  const std::string& zero = p.scales[1]->name;
+  if (!p.b.packed_zeros()) return moved(p.b.scales[1], p.first);
+  const std::string& zero = p.b.scales[1]->name;
   return fmt::format("reinterpret_cast<const u8*>({})", p.first == 0 ? zero : fmt::format("{} + {}", zero, p.first / 8));
 }
 
 std::string_view weights_type(const Product& p) {
-  const bool becomes_a = p.b_bits() == 4 && p.a.dtype() != p.b.dtype() && !p.has_a_scale(); // in the kernel
-  return becomes_a ? "u4x2" : device_type(p.b.dtype());
+  const bool becomes_a = p.b.bits() == 4 && p.b.rounded != f32; // in the kernel
+  return becomes_a ? "u4x2" : device_type(p.b.memory.dtype());
 }
 
 // The matrix b of a product from its first row on, with its scales.
 std::string weights_text(const Product& p) {
-  const std::string b = moved(p.b, p.first);
-  switch (p.encoding()) {
+  const std::string b = moved(p.b.memory, p.first);
+  const std::string_view type = device_type(p.b.memory.dtype());
+  const auto scales = [&](std::int64_t row) { return moved(p.b.scales[0], row); };
+  switch (p.b.encoding) {
   case Encoding::plain: break;
-  case Encoding::block_scaled:
-    return fmt::format("BlockScaled<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales[1], p.first / scale_block));
+  case Encoding::block_scaled: return fmt::format("BlockScaled<{}>{{{}, {}}}", type, b, scales(p.first / scale_block));
   case Encoding::int4:
-    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.dtype()), b, moved(p.scales[0], p.first), zero_points(p));
-  case Encoding::mx: return fmt::format("MxWeights<{}>{{{}, {}}}", device_type(p.b.dtype()), b, moved(p.scales.back(), p.first));
-  case Encoding::nvfp4:
-    return fmt::format("Nvfp4Weights<{}>{{{}, reinterpret_cast<const Nvfp4Scales*>({})}}", device_type(p.b.dtype()), b,
-                       moved(p.scales[0], p.first));
+    return fmt::format("PackedWeights<{}>{{{}, {}, {}}}", device_type(p.a.memory.dtype()), b, scales(p.first), zero_points(p));
+  case Encoding::mx: return fmt::format("MxWeights<{}>{{{}, {}}}", type, b, scales(p.first));
+  case Encoding::nvfp4: return fmt::format("Nvfp4Weights<{}>{{{}, reinterpret_cast<const Nvfp4Scales*>({})}}", type, b, scales(p.first));
   }
   return b;
 }
@@ -72,7 +71,7 @@ std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
 // The operands that come near before the epilogue needs them.
 std::string near_operands(const Plan& plan) {
   std::vector<std::string> operands;
-  const Dim& m = plan.products.front().a.shape()[0];
+  const Dim& m = plan.products.front().a.memory.shape()[0];
   for (const TensorPlan& t : plan.body.tensors)
     if (!t.output && find_product(plan.products, t.name) == nullptr && is_near(t, plan.products.front().n))
       operands.push_back(t.extent == Extent::row
@@ -116,10 +115,10 @@ std::string kernel_body(const Plan& plan, const GemmConfig& config, const Target
   ValueEmitter values(body, target, passes, "row");
   const std::string gemm_name = values.unique_name("gemm");
   const Product& first = plan.products.front();
-  const Dim& m = first.a.shape()[0];
-  std::vector<std::string> arguments{first.a->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
+  const Dim& m = first.a.memory.shape()[0];
+  std::vector<std::string> arguments{first.a.memory->name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()),
                                      config.workspace_bytes() > 0 ? place.workspace : "nullptr"};
-  if (first.has_a_scale() || first.is_normed()) arguments.push_back(first.scales[0]->name);
+  if (!first.a.scales.empty() || first.is_normed()) arguments.push_back((first.is_normed() ? first.a.norm : first.a.scales)[0]->name);
   else if (first.by_expert() || !place.block.empty()) arguments.emplace_back("nullptr");
   if (first.by_expert()) {
     std::vector<std::string> sorted;
@@ -127,10 +126,11 @@ std::string kernel_body(const Plan& plan, const GemmConfig& config, const Target
     arguments.push_back(fmt::format("SortedPairs{{{}}}", fmt::join(sorted, ", ")));
   }
   if (!place.block.empty()) arguments.push_back(place.block);
-  std::string text = fmt::format("  Gemm<config, {}, {}> {}({});\n", device_type(first.a.dtype()), weights_type(first), gemm_name,
+  std::string text = fmt::format("  Gemm<config, {}, {}> {}({});\n", device_type(first.a.memory.dtype()), weights_type(first), gemm_name,
                                  fmt::join(arguments, ", "));
   if (first.is_normed())
-    text += fmt::format("  {}.norm_by({{{}, {}, {}}});\n", gemm_name, first.scales[1]->name, first.scales[2]->name, literal(first.epsilon));
+    text +=
+        fmt::format("  {}.norm_by({{{}, {}, {}}});\n", gemm_name, first.a.norm[1]->name, first.a.norm[2]->name, literal(first.a.epsilon));
   std::vector<std::string> products, matrices;
   for (const Product& p : plan.products) {
     products.push_back("auto kiln_" + p.placeholder);

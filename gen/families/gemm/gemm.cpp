@@ -40,7 +40,7 @@ long long max_parts(const GemmConfig& c) {
 }
 
 // Whether dot instructions take a's numbers as they are.
-bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.dtype() == f16 || target.has_dot2_bf16(); }
+bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.memory.dtype() == f16 || target.has_dot2_bf16(); }
 
 std::string why(const GemmConfig& c, const Target& target) {
   const std::string sums = !c.splits() ? "no tile is split"

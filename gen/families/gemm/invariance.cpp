@@ -52,7 +52,7 @@ int workgroups_of_parts(const GemmConfig& c, int parts, int cus) { return parts 
 
 int invariant_parts(const Plan& plan, const Target& target) {
   const int cus = target.compute_units();
-  const DType a = plan.products.front().a.dtype();
+  const DType a = plan.products.front().a.memory.dtype();
   double least = std::numeric_limits<double>::infinity();
   int best = 1;
   for (const int columns : {64, 32, 16}) {

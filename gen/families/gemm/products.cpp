@@ -19,8 +19,8 @@ constexpr std::int64_t max_in_tile = (machine::min_lds_bytes() - 4096) / 4;
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
-  const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b->name);
-  const std::int64_t multiple = p.op == Op::matmul_nt_scaled ? scale_block : p.preshuffled() ? 16 : p.packed_zeros() ? 8 : 1;
+  const auto subject = fmt::format("operation 'columns' of a product with '{}'", p.b.memory->name);
+  const std::int64_t multiple = p.b.encoding == Encoding::block_scaled ? scale_block : p.b.preshuffled() ? 16 : p.b.packed_zeros() ? 8 : 1;
   if (p.first % multiple)
     throw UserError(subject,
                     fmt::format("it begins at column {}, inside of {}", p.first,
@@ -33,8 +33,8 @@ void require_first_column(const Product& p) {
 void require_sizes(const AnalysedSpec& spec) {
   const auto subject = fmt::format("kernel '{}'", spec.spec.name());
   const Product& first = spec.products.front();
-  const Dim& m = first.a.shape()[0];
-  const std::string rows = fmt::format("rows of '{}'", first.a->name);
+  const Dim& m = first.a.memory.shape()[0];
+  const std::string rows = fmt::format("rows of '{}'", first.a.memory->name);
   if (m.is_dynamic() && !m.max())
     throw UserError(rows, fmt::format("'{}' has no upper bound", m.name()),
                     fmt::format("declare it as dynamic(\"{0}\", 1, 16), or dim {0}[1..16]; at most {1}", m.name(), max_rows));
@@ -45,13 +45,14 @@ void require_sizes(const AnalysedSpec& spec) {
   const std::int64_t k = first.k();
   for (const auto& [what, size] : {std::pair{"n", first.n}, std::pair{"k", k}})
     if (size > max_size) throw UserError(subject, fmt::format("{} is {}", what, size), fmt::format("use at most {}", max_size));
-  for (const auto& [e, bits] : {std::pair{first.a, size_bits(first.a.dtype())}, std::pair{first.b, first.b_bits()}}) {
-    const std::int64_t natural = 128 / bits;
+  for (const Operand& operand : {first.a, first.b}) {
+    const Expr& e = operand.memory;
+    const std::int64_t natural = 128 / operand.bits();
     if (k % natural)
-      throw UserError(
-          fmt::format("operand '{}' of {}", e->name, info(first.op).name),
-          fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k, bits == 4 ? "4-bit numbers" : to_string(e.dtype())),
-          fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
+      throw UserError(fmt::format("operand '{}' of {}", e->name, first.name),
+                      fmt::format("k is {}, but rows of {} are read 16 bytes at a time", k,
+                                  operand.bits() == 4 ? "4-bit numbers" : to_string(e.dtype())),
+                      fmt::format("pad k to {}, a multiple of {}, with zeros", (k + natural - 1) / natural * natural, natural));
   }
   for (const Product& p : spec.products) require_first_column(p);
 }
@@ -79,7 +80,7 @@ void require_short_rows(const AnalysedSpec& spec) {
 } // namespace
 
 std::int64_t bound_of_rows(const Product& p) {
-  const Dim& m = p.a.shape()[0];
+  const Dim& m = p.a.memory.shape()[0];
   return m.is_dynamic() ? *m.max() : m.size();
 }
 
@@ -88,7 +89,7 @@ int group_in_tile(const Body& epilogue, std::span<const Product> products, std::
   const Product& first = products.front();
   const std::int64_t count = std::ssize(products);
   // MX operands of 8 bits load two words of every row in a step: wide tiles leave no registers for the sums of many rows.
-  const bool loads_much = first.op == Op::matmul_nt_mx_mx && first.b_bits() == 8 && rows > 16;
+  const bool loads_much = first.a.encoding == Encoding::mx && first.b.bits() == 8 && rows > 16;
   const std::int64_t widest = loads_much ? max_group / count : max_group;
   const auto is_whole = [&](std::int64_t group) {
     return group >= min_group && group <= widest && epilogue.cols % group == 0 && rows * count * group <= max_in_tile;
@@ -122,23 +123,28 @@ void Gemm::lay_out(AnalysedSpec& spec) {
                     "give every operand [m, n], [n], [m, 1] or []");
 }
 
+// Elements of k with a common scale, as a lane takes them: two scales of NVFP4 are one load.
+static int group_of(const Operand& operand) {
+  return static_cast<int>(operand.encoding == Encoding::nvfp4 ? 2 * operand.group : operand.group);
+}
+
 GemmConfig planned_config(const Plan& plan, const Target& target) {
   return planned_config(plan, target, bound_of_rows(plan.products.front()));
 }
 
 GemmConfig planned_config(const Plan& plan, const Target& target, std::int64_t rows) {
   const Product& first = plan.products.front();
-  const auto group = static_cast<int>(first.group);
-  OperandConfig a{.bits = size_bits(first.a.dtype()),
-                  .scales_by_group = first.a_scales_by_group,
-                  .quantises = first.op == Op::matmul_nt_quantised || first.is_normed(),
-                  .norm_parts = static_cast<int>(first.norm_parts())};
-  if (first.has_a_scale()) a.encoding = first.encoding(), a.group = group;
-  const OperandConfig b{.bits = first.b_bits(),
-                        .encoding = first.encoding(),
-                        .group = group,
-                        .zero_bytes = first.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
-                        .preshuffled = first.preshuffled()};
+  const OperandConfig a{.bits = first.a.bits(),
+                        .encoding = first.a.encoding,
+                        .group = group_of(first.a),
+                        .scales_by_group = first.a.scales_by_group,
+                        .quantises = first.a.prologue != Prologue::none,
+                        .norm_parts = static_cast<int>(first.norm_parts())};
+  const OperandConfig b{.bits = first.b.bits(),
+                        .encoding = first.b.encoding,
+                        .group = group_of(first.b),
+                        .zero_bytes = first.b.packed_zeros() ? static_cast<int>(first.rows_of_b() / 2) : 0,
+                        .preshuffled = first.b.preshuffled()};
   GemmConfig c{.rows = first.by_expert() ? 16 : static_cast<int>(rows),
                .n = static_cast<int>(first.n),
                .k = static_cast<int>(first.k()),
@@ -153,10 +159,10 @@ GemmConfig planned_config(const Plan& plan, const Target& target, std::int64_t r
                  .top = static_cast<int>(first.top()),
                  .tokens = static_cast<int>(rows),
                  .n = static_cast<int>(first.rows_of_b()),
-                 .of_pairs = first.a.shape().size() == 3,
+                 .of_pairs = first.a.memory.shape().size() == 3,
                  .sums = first.sums_experts()};
   // One instruction takes 128 bytes of k; a block with a scale has as many.
-  const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.dtype()) || c.a.quantises) && is_fp8(first.b.dtype());
+  const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.memory.dtype()) || c.a.quantises) && is_fp8(first.b.memory.dtype());
   if (wide || c.block_scaled() || (c.a.mx() && !c.packed())) c.loads = 2;
   return c;
 }

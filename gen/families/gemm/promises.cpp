@@ -135,7 +135,7 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   p.no_findings = {"HAZ002:info"}; // infos are what LLVM's table has alone: compiled code keeps it
   limit_to_waves_per_eu(p, c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
-  else promise_ring(p, c, has_dot(plan.products.front().a.dtype(), target));
+  else promise_ring(p, c, has_dot(plan.products.front().a.memory.dtype(), target));
   return p;
 }
 

@@ -1,7 +1,7 @@
 // Matrix products: construction of their nodes, and what their operands must be.
 #include "gen/error.h"
 #include "gen/spec/attention.h"
-#include "gen/spec/expr.h"
+#include "gen/spec/product.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -124,7 +124,8 @@ Expr make_product(Op op, std::vector<Expr> operands, std::int64_t group) {
 
 } // namespace
 
-Expr matmul_nt(Expr a, Expr b) {
+// Numbers as they are, multiplied or widened to those of the other operand.
+static Expr plain_product(Expr a, Expr b) {
   constexpr Op op = Op::matmul_nt;
   require_matrices(op, a, b);
   require_same_k(op, a, b);
@@ -132,6 +133,63 @@ Expr matmul_nt(Expr a, Expr b) {
     throw UserError(subject_of(op), fmt::format("there is no product of {} and {}", to_string(a.dtype()), to_string(b.dtype())),
                     "use f32 with itself, f16 or bf16; f16 or bf16 with itself, an fp8 or i8; fp8 with fp8 of the same kind; i8 with i8");
   return make_product(op, {std::move(a), std::move(b)}, 0);
+}
+
+static std::string text_of(const Operand& operand) {
+  if (operand.prologue != Prologue::none)
+    return fmt::format("rows that are {}", operand.prologue == Prologue::norm ? "normed" : "quantised");
+  static constexpr std::string_view names[] = {
+#define KILN_ENCODING(name) #name,
+      KILN_ENCODINGS(KILN_ENCODING)
+#undef KILN_ENCODING
+  };
+  const std::string rounded = operand.rounded == f32 ? "" : fmt::format(" rounded to {}", to_string(operand.rounded));
+  return fmt::format("{} {}{}", names[static_cast<std::size_t>(operand.encoding)], to_string(operand.memory.dtype()), rounded);
+}
+
+Expr matmul_nt(Expr a, Expr b) {
+  const std::optional<Operand> of_a = find_operand(a), of_b = find_operand(b);
+  if (!of_a || !of_b || (a.op() == Op::input && b.op() == Op::input)) return plain_product(std::move(a), std::move(b));
+  const auto scale = [](const Operand& operand) { return operand.scales_by_group ? transpose(operand.scales[0]) : operand.scales[0]; };
+  const bool plain_a = a.op() == Op::input, plain_b = b.op() == Op::input, same_encoding = of_a->encoding == of_b->encoding;
+  const bool decodes = plain_a && of_b->rounded == a.dtype();
+  if (decodes && of_b->encoding == Encoding::int4) return matmul_nt_w4(a, of_b->memory, of_b->scales[0], of_b->scales[1], of_b->group);
+  if (decodes && of_b->encoding != Encoding::plain) return matmul_nt_mx(a, of_b->memory, of_b->scales[0]);
+  if (plain_b && of_a->rounded == b.dtype() && of_a->prologue == Prologue::quantise) return matmul_nt_quantised(of_a->memory, b);
+  if (plain_b && of_a->rounded == b.dtype() && of_a->prologue == Prologue::norm)
+    return matmul_nt_normed(of_a->memory, b, of_a->norm[0], of_a->norm[1], of_a->norm[2], of_a->epsilon);
+  if (same_encoding && of_a->encoding == Encoding::block_scaled)
+    return matmul_nt_scaled(of_a->memory, of_b->memory, scale(*of_a), of_b->scales[0]);
+  if (same_encoding && of_a->encoding == Encoding::mx && of_a->rounded == f32 && of_b->rounded == f32)
+    return matmul_nt_mx_mx(of_a->memory, of_b->memory, scale(*of_a), of_b->scales[0]);
+  throw UserError(subject_of(Op::matmul_nt), fmt::format("there is no product of {} and {}", text_of(*of_a), text_of(*of_b)),
+                  "decode weights to the type of a, prepare rows for the type of b, or scale both alike: docs/guide.md lists the operands");
+}
+
+Expr unpack4(Expr x) {
+  const auto subject = subject_of(Op::unpack4);
+  if (x.dtype() != u8 && x.dtype() != i32)
+    throw UserError(subject, fmt::format("its operand is {}", type_text(x)), "give it u8, two numbers a byte, or i32, eight a word");
+  if (x.shape().empty() || x.shape().back().is_dynamic())
+    throw UserError(subject, fmt::format("its operand has shape {}", to_text(x.shape())), "give it columns, in number");
+  Shape shape = x.shape();
+  shape.back() = x.shape().back().size() * size_bits(x.dtype()) / 4;
+  return Expr(Node{.op = Op::unpack4, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}});
+}
+
+Expr ungroup_rows(Expr x, std::int64_t group, const Dim& rows) {
+  const auto subject = subject_of(Op::ungroup_rows);
+  if (group < 2 || rows.is_dynamic())
+    throw UserError(subject, fmt::format("it makes {} rows of groups of {}", rows.text(), group), "give both in number, the group as 128");
+  const std::int64_t groups = group_count(rows.size(), group);
+  if (x.shape().size() < 2 || !same_size(*(x.shape().end() - 2), groups))
+    throw UserError(
+        subject, fmt::format("its operand has shape {}, but {} rows make {} groups of {}", to_text(x.shape()), rows.size(), groups, group),
+        fmt::format("give it a value of {} rows", groups));
+  Shape shape = x.shape();
+  *(shape.end() - 2) = rows;
+  const DType type = x.dtype();
+  return Expr(Node{.op = Op::ungroup_rows, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .group = group});
 }
 
 Expr matmul_nt_scaled(Expr a, Expr b, Expr a_scale, Expr b_scale) {
@@ -184,7 +242,7 @@ Expr matmul_nt_mx(Expr a, Expr b, Expr scale) {
                     "use f16 or bf16 for a, and e2m1 for b");
   const bool nvfp4 = scale.dtype() == e4m3fn;
   const DType type = nvfp4 ? e4m3fn : e8m0;
-  const std::int64_t block = nvfp4 ? 16 : mx_block;
+  const std::int64_t block = nvfp4 ? nvfp4_block : mx_block;
   const Shape blocks = in_blocks(b, b.shape().back().size(), block);
   require_scale(op, "scale", scale, type, blocks,
                 fmt::format("b {} has {} blocks of {} in each of its rows", to_text(b.shape()), blocks.back().size(), block));

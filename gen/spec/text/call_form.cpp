@@ -10,6 +10,7 @@ constexpr std::string_view gather_options[] = {"checked"}, scatter_options[] = {
 int count_of_numbers(Op op) {
   switch (op) {
   case Op::ungroup:
+  case Op::ungroup_rows:
   case Op::columns:
   case Op::pair_sign: return 2;
   case Op::partner:

@@ -159,6 +159,7 @@ private:
   void require_used() const {
     std::set<const Node*> reached;
     for (const Expr& node : nodes_in_order(spec_)) reached.insert(&node.node());
+    for (const Expr& node : nodes_in_order(operands_)) reached.insert(&node.node());
     const Declared* unused = nullptr;
     for (const auto& [name, declared] : values_) {
       const bool earlier = !unused || declared.token.text.data() < unused->token.text.data(); // both point into the text
@@ -258,6 +259,7 @@ private:
       if (form->helper) return form->helper->build(of[0], numbers[0], numbers[1]);
       if (form->type) return form->name == "cast" ? cast(type, of[0]) : cast_nonsaturating(type, of[0]);
       if (form->shape) return iota(extents);
+      if (info(form->op).kind == OpKind::product) operands_.insert(operands_.end(), of.begin(), of.end());
       return build(form->op, of, numbers[0], numbers[1], options);
     });
   }
@@ -283,6 +285,8 @@ private:
     case Op::matmul_nt_mx_mx: return matmul_nt_mx_mx(of[0], of[1], of[2], of[3]);
     case Op::matmul_nt_quantised: return matmul_nt_quantised(of[0], of[1]);
     case Op::matmul_nt_normed: return matmul_nt_normed(of[0], of[1], of[2], of[3], of[4], number_of(of[5]));
+    case Op::unpack4: return unpack4(of[0]);
+    case Op::ungroup_rows: return ungroup_rows(of[0], first, second);
     case Op::scale_up: return scale_up(of[0], of[1]);
     case Op::scale_down: return scale_down(of[0], of[1]);
     case Op::attention_scores: return attention_scores(of[0], of[1]);
@@ -315,6 +319,7 @@ private:
   int nesting_ = 0;
   std::map<std::string, Dim> dims_;
   std::map<std::string, Declared> values_;
+  std::vector<Expr> operands_; // of products, which hold what these stand for
 };
 
 KernelSpec parse_spec(std::string_view text) { return SpecParser::parse(text); }
