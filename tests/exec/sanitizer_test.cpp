@@ -1,5 +1,6 @@
 // Values never written, and races in LDS: kernels that must be caught, and their correct neighbours that must not.
 #include "tests/exec/lane_program.h"
+#include <cstring>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -135,6 +136,40 @@ done:)",
     const auto* words = reinterpret_cast<const std::uint32_t*>(memory.bytes(out).data());
     for (std::uint32_t i = 0; i < 256; ++i) CHECK(words[i] == i);
   }
+}
+
+// Workgroup 0 reads 16 dwords in each turn of its loop, until workgroup 1 has written them. Both are on one host thread.
+TEST_CASE("a workgroup that polls many places is left for the one that it waits for") {
+  std::string loads, sum = "  v_mov_b32 v30, v10\n", stores;
+  for (int i = 0; i < 16; ++i) {
+    loads += fmt::format("  global_load_dword v{}, v1, s[4:5] offset:{} sc1\n", 10 + i, i * 256);
+    if (i) sum += fmt::format("  v_min_u32 v30, v30, v{}\n", 10 + i);
+    stores += fmt::format("  global_store_dword v1, v2, s[4:5] offset:{} sc1\n", i * 256);
+  }
+  const kiln::isa::CodeObject object = assemble_kernel({.body = R"(
+  s_load_dwordx2 s[4:5], s[0:1], 0x0
+  v_lshlrev_b32 v1, 2, v0
+  v_mov_b32 v2, 1
+  s_waitcnt lgkmcnt(0)
+  s_cmp_eq_u32 s2, 0
+  s_cbranch_scc0 writer
+again:
+)" + loads + "  s_waitcnt vmcnt(0)\n" + sum + R"(
+  v_cmp_eq_u32 vcc, 0, v30
+  s_nop 4
+  s_cbranch_vccnz again
+  s_endpgm
+writer:
+)" + stores});
+  Memory memory;
+  const std::uint64_t arguments[3] = {memory.allocate("out", 4096), 0, 0};
+  std::memset(memory.bytes(arguments[0]).data(), 0, 4096);
+  Grid grid;
+  grid.workgroups = {2, 1, 1};
+  grid.workgroup_size = {64, 1, 1};
+  const ExecResult result = execute(object, "k", grid, std::as_bytes(std::span(arguments)), memory, {.max_instructions = 100'000});
+  for (const Defect& defect : result.defects) MESSAGE(to_text(defect));
+  CHECK(result.completed);
 }
 
 } // namespace sanitizer_test

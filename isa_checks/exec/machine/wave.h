@@ -69,7 +69,8 @@ struct Wave {
 
   // What tells a wave that waits for others from one that works: reads of one place again and again, and what others can see.
   std::uint64_t polls = 0, effects = 0;
-  std::array<std::pair<std::uint32_t, std::uint64_t>, 8> polled{}; // instruction and address of the latest such reads
+  // Instruction and address of the latest such reads. A loop that polls may have 64: those of a part of a product, or of several.
+  std::array<std::pair<std::uint32_t, std::uint64_t>, 128> polled{};
   void note_read(std::uint64_t address) {
     auto& latest = polled[pc % polled.size()];
     if (latest == std::pair{pc, address}) ++polls;
