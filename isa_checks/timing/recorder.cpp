@@ -21,8 +21,8 @@ constexpr uint32_t longest_spin = 48;         // steps between two reads of a lo
 bool overlap(exec::RegisterSpan a, exec::RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
 
 bool depends(const Inst& before, const Inst& now) {
-  if (before.op->cls != InstClass::valu && before.op->cls != InstClass::trans) return false;
-  if (now.op->cls != InstClass::valu && now.op->cls != InstClass::trans) return false;
+  if (before.cls != InstClass::valu && before.cls != InstClass::trans) return false;
+  if (now.cls != InstClass::valu && now.cls != InstClass::trans) return false;
   for (const exec::RegisterSpan w : before.vector_writes)
     for (const exec::RegisterSpan r : now.vector_reads)
       if (w.count != 0 && r.count != 0 && overlap(w, r)) return true;
@@ -79,10 +79,10 @@ void Recorder::execute(const Wave& wave, const Inst& inst) {
   Step step{.code = wave.pc};
   if (state.last != nullptr) {
     const auto before = steps.back().code;
-    if (state.last->op->cls == InstClass::branch && wave.pc != before + 1) steps.back().taken = true;
+    if (state.last->cls == InstClass::branch && wave.pc != before + 1) steps.back().taken = true;
     step.dependent = depends(*state.last, inst);
   }
-  if (inst.op->cls == InstClass::matrix || inst.op->cls == InstClass::barrier) ++state.effects;
+  if (inst.cls == InstClass::matrix || inst.cls == InstClass::barrier) ++state.effects;
   state.last = &inst;
   steps.push_back(step);
 }

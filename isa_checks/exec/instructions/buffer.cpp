@@ -103,7 +103,7 @@ void access(Wave& wave, const Inst& inst) {
 }
 
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
+template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, &stored<op>}; }
 
 #define KILN_ATOMIC(name, operation)                                                                                                       \
   line<LaneAccess{.bytes = 4, .atomic = Atomic::operation}>("buffer_atomic_" name),                                                        \

@@ -59,7 +59,7 @@ constexpr Semantics relative(std::string_view name, Handler handler, Type type) 
   s.result = type;
   s.source[0] = type;
   s.source_count = 1;
-  return {name, handler, s, InstClass::salu};
+  return {name, handler, s};
 }
 
 constexpr Semantics line(std::string_view name, Handler handler, bool reads) {
@@ -67,7 +67,7 @@ constexpr Semantics line(std::string_view name, Handler handler, bool reads) {
   s.scalar_result = true;
   s.source[0] = Type::u32;
   s.source_count = reads ? 1 : 0;
-  return {name, handler, s, InstClass::other};
+  return {name, handler, s};
 }
 constexpr Semantics table[] = {
     line("s_set_gpr_idx_on", turn_on, true),
@@ -118,7 +118,7 @@ void prepare_index_mode(std::vector<Inst>& program) {
   if (std::none_of(program.begin(), program.end(), turns_on)) return;
   for (Inst& i : program) {
     const std::string_view name = i.op->name;
-    if (i.op->cls != InstClass::valu && i.op->cls != InstClass::trans) continue;
+    if (i.cls != InstClass::valu && i.cls != InstClass::trans) continue;
     if (name == "v_readlane_b32" || name == "v_writelane_b32" || name == "v_readfirstlane_b32") continue;
     i.handler = &run_indexed;
     forget_ranges(i);

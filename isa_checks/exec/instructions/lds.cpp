@@ -277,9 +277,7 @@ void swizzle(Wave& wave, const Inst& inst) {
 void nothing(Wave& wave, const Inst& inst) { issue_lds(wave, inst, 0); }
 
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler) {
-  return {name, handler, {}, InstClass::lds, &stored<op>};
-}
+template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, &stored<op>}; }
 
 #define KILN_LDS_ATOMIC(name, rtn, width, size, operation)                                                                                 \
   line<LaneAccess{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                              \

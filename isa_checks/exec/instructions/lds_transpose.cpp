@@ -74,7 +74,7 @@ template <int words, int width> void read(Wave& wave, const Inst& inst) {
 
 template <int words> inline constexpr LaneAccess operation{.bytes = 4 * words};
 template <int words, int width> constexpr Semantics line(std::string_view name) {
-  return {name, &read<words, width>, {}, InstClass::lds, &operation<words>};
+  return {name, &read<words, width>, {}, &operation<words>};
 }
 
 constexpr Semantics table[] = {

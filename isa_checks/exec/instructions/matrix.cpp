@@ -155,7 +155,7 @@ template <bool fnuz> void smfmac(Wave& wave, const Inst& inst) {
 
 template <MatrixLayout s> inline constexpr MatrixLayout stored = s;
 template <bool fnuz, MatrixLayout s> constexpr Semantics line(std::string_view name) {
-  Semantics entry{name, &mfma<fnuz>, {}, InstClass::matrix};
+  Semantics entry{name, &mfma<fnuz>, {}};
   entry.matrix = &stored<s>;
   return entry;
 }
@@ -167,7 +167,7 @@ constexpr Semantics square(std::string_view name) {
 
 template <bool fnuz, int m, int k, Element type, Element accumulator = Element::f32, Element second = type>
 constexpr Semantics sparse(std::string_view name) {
-  Semantics entry{name, &smfmac<fnuz>, {}, InstClass::matrix};
+  Semantics entry{name, &smfmac<fnuz>, {}};
   entry.matrix = &stored<MatrixLayout{m, m, k, 1, type, second, accumulator, true}>;
   return entry;
 }

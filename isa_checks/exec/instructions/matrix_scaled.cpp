@@ -106,7 +106,7 @@ void mfma_formats(Wave& wave, const Inst& inst) {
 
 template <MatrixLayout s> inline constexpr MatrixLayout stored = s;
 template <int m, int k> constexpr Semantics line(std::string_view name) {
-  Semantics entry{name, &mfma_formats, {}, InstClass::matrix};
+  Semantics entry{name, &mfma_formats, {}};
   entry.matrix = &stored<MatrixLayout{m, m, k, 1, Element::fp8, Element::fp8, Element::f32, false, true}>;
   return entry;
 }

@@ -44,7 +44,7 @@ template <auto F, class R, class... A> struct ScalarFunction<F, R (*)(bool&, A..
 };
 
 template <auto F> constexpr Semantics scalar(std::string_view name) {
-  return {name, &ScalarFunction<F>::handle, ScalarFunction<F>::signature(), InstClass::salu};
+  return {name, &ScalarFunction<F>::handle, ScalarFunction<F>::signature()};
 }
 
 // The last parameter is what the destination holds.
@@ -92,7 +92,7 @@ constexpr Semantics exec_entry(std::string_view name, Handler handler) {
   s.result = Type::u64;
   s.source[0] = Type::u64;
   s.source_count = 1;
-  return {name, handler, s, InstClass::salu};
+  return {name, handler, s};
 }
 
 u32 add(bool& scc, u32 a, u32 b) {

@@ -93,13 +93,11 @@ void read_clock(Wave& wave, const Inst& inst) {
 }
 
 template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};
-template <int count> constexpr Semantics line(std::string_view name, Handler handler) {
-  return {name, handler, {}, InstClass::smem, &words<count>};
-}
+template <int count> constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, &words<count>}; }
 
 template <int count> inline constexpr LaneAccess stored_words{.bytes = static_cast<std::uint8_t>(4 * count), .store = true};
 template <int count> constexpr Semantics stored(std::string_view name, Handler handler) {
-  return {name, handler, {}, InstClass::smem, &stored_words<count>};
+  return {name, handler, {}, &stored_words<count>};
 }
 
 constexpr Semantics table[] = {

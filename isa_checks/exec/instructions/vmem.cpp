@@ -78,7 +78,7 @@ void access(Wave& wave, const Inst& inst) {
 }
 
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, InstClass::vmem, &stored<op>}; }
+template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, &stored<op>}; }
 
 // One operation under its three prefixes.
 #define KILN_VMEM(name, ...)                                                                                                               \

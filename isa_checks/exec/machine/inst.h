@@ -18,7 +18,7 @@ struct LaneAccess;
 struct MatrixLayout;
 using Handler = void (*)(Wave&, const Inst&);
 
-// What an instruction counts as.
+// What an instruction counts as: a coarser view of isa::InstructionClass.
 enum class InstClass : std::uint8_t { valu, trans, matrix, salu, smem, vmem, lds, wait, nop, barrier, branch, other };
 inline constexpr int inst_class_count = 12;
 std::string_view to_string(InstClass cls);
@@ -71,7 +71,6 @@ struct Semantics {
   std::string_view name; // without encoding suffix; "NAME clamp" for an integer operation that saturates
   Handler handler = nullptr;
   Signature signature{};
-  InstClass cls = InstClass::valu;
   const LaneAccess* memory = nullptr; // of the memory families: what it moves
   const MatrixLayout* matrix = nullptr;
 };
@@ -101,6 +100,7 @@ struct RegisterSpan {
 struct Inst {
   Handler handler = nullptr;
   const Semantics* op = nullptr;
+  InstClass cls = InstClass::other;
   std::uint64_t address = 0;
   std::array<InstOperand, 5> src{};
   InstOperand dst{};

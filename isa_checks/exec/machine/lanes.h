@@ -179,8 +179,8 @@ template <auto F, class R, class... A> struct LaneFunction<F, R (*)(const Wave&,
   }
 };
 
-template <auto F> constexpr Semantics lanes(std::string_view name, InstClass cls = InstClass::valu) {
-  return {name, &LaneFunction<F>::handle, LaneFunction<F>::signature(), cls};
+template <auto F> constexpr Semantics lanes(std::string_view name) {
+  return {name, &LaneFunction<F>::handle, LaneFunction<F>::signature()};
 }
 // The last parameter is the destination's old value (v_fmac, v_dot2c).
 template <auto F> constexpr Semantics accumulating(std::string_view name) {

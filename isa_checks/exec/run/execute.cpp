@@ -204,7 +204,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   if (options.measure)
     for (std::size_t i = 0; i < counters.size(); ++i) {
       const Inst& inst = program.instructions[i];
-      result.instructions.push_back({inst.address, inst.text, inst.op->cls, counters[i]});
+      result.instructions.push_back({inst.address, inst.text, inst.cls, counters[i]});
     }
   return result;
 }

@@ -207,6 +207,30 @@ void memory_operands(Inst& inst) {
   inst.dst = {.kind = InstOperand::vector, .type = Type::u32, .reg = data_register(f, f.dst)};
 }
 
+// The kinds of instructions, as the executor tells them apart. It counts the end of a program as a branch, and sleeping as wait states.
+InstClass class_of(const isa::Instruction& from) {
+  using enum isa::InstructionClass;
+  switch (isa::classify(from)) {
+  case valu:
+  case packed:
+  case dot: return InstClass::valu;
+  case trans: return InstClass::trans;
+  case mfma: return InstClass::matrix;
+  case salu: return from.mnemonic.starts_with("s_set_gpr_idx") ? InstClass::other : InstClass::salu;
+  case smem: return from.mnemonic.starts_with("s_dcache") ? InstClass::other : InstClass::smem;
+  case vmem_load:
+  case vmem_store:
+  case vmem_atomic: return InstClass::vmem;
+  case lds: return InstClass::lds;
+  case branch: return InstClass::branch;
+  case wait: return InstClass::wait;
+  case nop: return InstClass::nop;
+  case barrier: return InstClass::barrier;
+  case other: break;
+  }
+  return from.mnemonic.starts_with("s_endpgm") ? InstClass::branch : from.mnemonic == "s_sleep" ? InstClass::nop : InstClass::other;
+}
+
 Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   Inst inst;
   inst.address = from.address;
@@ -224,6 +248,7 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
     return inst;
   }
   inst.handler = inst.op->handler;
+  inst.cls = class_of(from);
   if (is_scalar(inst.fields.format)) scalar_operands(inst);
   else if (is_memory(inst.fields.format)) memory_operands(inst);
   else if (inst.op->matrix != nullptr) matrix_operands(inst);
@@ -236,6 +261,7 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
       (inst.scalar_write.count != 0 && inst.scalar_write.first >= code::scalar_registers)) {
     inst.op = &not_modelled_semantics();
     inst.handler = inst.op->handler;
+    inst.cls = InstClass::other;
   }
   return inst;
 }

@@ -123,9 +123,9 @@ template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCou
       ++c.executed;
       c.lanes += static_cast<u64>(std::popcount(wave.exec()));
     }
-    ++counts[static_cast<std::size_t>(inst.op->cls)];
+    ++counts[static_cast<std::size_t>(inst.cls)];
     if (wave.observer != nullptr) wave.observer->execute(wave, inst);
-    if (inst.op->cls == InstClass::matrix && skip_products) continue;
+    if (inst.cls == InstClass::matrix && skip_products) continue;
     if constexpr (checked)
       if (wave.shadow != nullptr) {
         run_tracked(wave, inst);

@@ -33,7 +33,7 @@ bool sources_undefined(const Wave& wave, const Inst& inst) {
     if (r.count != 0 && (shadow.undefined_lanes(r) & lanes) != 0) return true;
   for (const RegisterSpan& r : inst.scalar_reads)
     if (r.count != 0 && shadow.scalar_undefined(r)) return true;
-  return inst.op->cls == InstClass::salu && shadow.scc;
+  return inst.cls == InstClass::salu && shadow.scc;
 }
 
 // The registers that an instruction touches, to put them back.
@@ -232,7 +232,7 @@ bool RegisterShadow::scalar_undefined(RegisterSpan range) const {
 }
 
 void run_tracked(Wave& wave, const Inst& inst) {
-  if (inst.op->cls == InstClass::branch && decision_undefined(wave, inst))
+  if (inst.cls == InstClass::branch && decision_undefined(wave, inst))
     report(wave, inst, -1, "the branch depends on a value that was never written");
   if (inst.pure) {
     if (sources_undefined(wave, inst)) return run_differential(wave, inst);
@@ -241,7 +241,7 @@ void run_tracked(Wave& wave, const Inst& inst) {
     mark_written(wave, inst, written);
     return;
   }
-  const bool memory = inst.op->memory != nullptr || inst.op->cls == InstClass::smem;
+  const bool memory = inst.op->memory != nullptr || inst.cls == InstClass::smem;
   if (memory) check_memory(wave, inst);
   if (memory && inst.fields.format != Format::ds) mark_written(wave, inst, wave.exec()); // ds_ handlers follow LDS themselves
   inst.handler(wave, inst);

@@ -39,9 +39,9 @@ template <std::size_t n> void assign(std::bitset<n>& set, RegisterSpan r, bool v
 
 // Whether an instruction passes a flag on: what compilers do between the load and the branch.
 bool passes_on(const Inst& inst) {
-  if (inst.op->cls == InstClass::salu) return true;
+  if (inst.cls == InstClass::salu) return true;
   if (inst.fields.format == Format::ds) return inst.pure; // lane exchanges
-  if (inst.op->cls != InstClass::valu) return false;
+  if (inst.cls != InstClass::valu) return false;
   if (inst.op->name.starts_with("v_cmp")) return true;
   const Signature& s = inst.op->signature;
   const bool reads_floats = std::any_of(s.source.begin(), s.source.end(), [](Type t) { return is_float(t); });
@@ -50,7 +50,7 @@ bool passes_on(const Inst& inst) {
 
 bool is_compare_or_logic(const Inst& inst) { // scalar instructions that set SCC
   const std::string_view name = inst.op->name;
-  return inst.op->cls == InstClass::salu && !name.starts_with("s_mov") && !name.starts_with("s_cmov") && !name.starts_with("s_cselect") &&
+  return inst.cls == InstClass::salu && !name.starts_with("s_mov") && !name.starts_with("s_cmov") && !name.starts_with("s_cselect") &&
          !name.starts_with("s_getpc") && !name.starts_with("s_getreg");
 }
 bool reads_scc(std::string_view name) {
@@ -85,7 +85,7 @@ private:
   bool leaves_loop(std::uint32_t at) const {
     for (std::uint32_t b = std::max(at, read_); b < program_.size(); ++b) {
       const Inst& back = program_[b];
-      if (back.op->cls != InstClass::branch || back.target > std::min(at, read_)) continue;
+      if (back.cls != InstClass::branch || back.target > std::min(at, read_)) continue;
       const std::uint32_t target = program_[at].target;
       if (at == b || target > b || target < back.target) return true;
     }
@@ -94,7 +94,7 @@ private:
 
   void decides(std::uint32_t at) {
     use_ = std::max(use_, FlagUse::decides);
-    if (program_[at].op->cls == InstClass::branch && leaves_loop(at)) use_ = FlagUse::polls;
+    if (program_[at].cls == InstClass::branch && leaves_loop(at)) use_ = FlagUse::polls;
   }
 
   void branch(std::uint32_t at, const Inst& inst, const Dependent& state) {
@@ -110,7 +110,7 @@ private:
 
   void step(std::uint32_t at, Dependent state) {
     const Inst& inst = program_[at];
-    if (inst.op->cls == InstClass::branch) return branch(at, inst, state);
+    if (inst.cls == InstClass::branch) return branch(at, inst, state);
     bool dependent = reads_scc(inst.op->name) && state.scc;
     for (const RegisterSpan& r : inst.vector_reads) dependent = dependent || touches(state.vector, r);
     for (const RegisterSpan& r : inst.scalar_reads) dependent = dependent || touches(state.scalar, r);

@@ -142,8 +142,8 @@ void set_ranges(Inst& inst) {
     collected.vector(inst.dst.reg, 1);
     inst.vector_writes[1] = {inst.src[0].reg, 1};
   }
-  inst.ignores_exec = name == "v_readlane_b32" || name == "v_writelane_b32" || inst.op->cls == InstClass::matrix;
-  const InstClass cls = inst.op->cls;
+  inst.ignores_exec = name == "v_readlane_b32" || name == "v_writelane_b32" || inst.cls == InstClass::matrix;
+  const InstClass cls = inst.cls;
   inst.pure = cls == InstClass::valu || cls == InstClass::trans || cls == InstClass::salu || cls == InstClass::matrix;
   if (inst.dst.kind == InstOperand::scalar && inst.dst.reg < code::scalar_registers)
     inst.scalar_write = {inst.dst.reg, static_cast<std::uint8_t>(registers(inst.dst.type))};

@@ -62,9 +62,9 @@ constexpr Semantics table[] = {
     exact<[](double x) { return frexp_exponent(x); }>("v_frexp_exp_i32_f64"),
     exact<[](double x) { return frexp_mantissa(x); }>("v_frexp_mant_f64"),
     arithmetic<[](double x, i32 e) { return load_exponent(x, e); }>("v_ldexp_f64"),
-    lanes<[](double x) { return 1.0 / x; }>("v_rcp_f64", InstClass::trans),
-    lanes<[](double x) { return 1.0 / std::sqrt(x); }>("v_rsq_f64", InstClass::trans),
-    lanes<[](double x) { return std::sqrt(x); }>("v_sqrt_f64", InstClass::trans),
+    lanes<[](double x) { return 1.0 / x; }>("v_rcp_f64"),
+    lanes<[](double x) { return 1.0 / std::sqrt(x); }>("v_rsq_f64"),
+    lanes<[](double x) { return std::sqrt(x); }>("v_sqrt_f64"),
     lanes<div_scale>("v_div_scale_f64"),
     arithmetic<[](double a, double b, double c, bool vcc) {
       const double r = std::fma(a, b, c);

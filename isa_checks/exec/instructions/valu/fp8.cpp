@@ -43,7 +43,7 @@ template <SmallFloat format> constexpr Semantics stochastic_entry(std::string_vi
   s.source = {Type::f32, Type::u32};
   s.source_count = 2;
   s.keeps_rest = true;
-  return {name, &stochastic<format>, s, InstClass::valu};
+  return {name, &stochastic<format>, s};
 }
 template <SmallFloat format> constexpr Semantics pack(std::string_view name) {
   Semantics s = lanes<encode_pair<format>>(name);

@@ -116,7 +116,7 @@ constexpr Semantics bit_function(std::string_view name, Type type) {
   s.source_count = 3;
   s.own_modifiers = true;
   s.keeps_half = type == Type::u16;
-  return {name, &any_bit_function, s, InstClass::valu};
+  return {name, &any_bit_function, s};
 }
 
 constexpr Semantics table[] = {

@@ -68,7 +68,7 @@ constexpr Semantics entry(std::string_view name, Handler handler, Type result, s
   s.result = result;
   for (const Type t : sources) s.source[s.source_count++] = t;
   s.scalar_result = scalar_result;
-  return {name, handler, s, InstClass::valu};
+  return {name, handler, s};
 }
 
 constexpr Semantics table[] = {

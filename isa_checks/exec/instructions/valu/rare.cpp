@@ -65,7 +65,7 @@ constexpr Semantics four_wide_entry(std::string_view name) {
   s.result = Type::u32x4;
   s.source = {Type::u64, Type::u32, Type::u32x4};
   s.source_count = 3;
-  return {name, &four_wide_differences, s, InstClass::valu};
+  return {name, &four_wide_differences, s};
 }
 
 u16 saturate_pair(u32 x) {

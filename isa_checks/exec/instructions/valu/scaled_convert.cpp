@@ -150,7 +150,7 @@ template <Conversion c> constexpr Semantics line(std::string_view name) {
   s.source[s.source_count++] = Type::u32;
   s.own_modifiers = true;
   s.keeps_rest = c.partial();
-  return {name, &convert<c>, s, InstClass::valu};
+  return {name, &convert<c>, s};
 }
 
 #define KILN_WIDEN(name, from, to, count) line<Conversion{Number::from, Number::to, count}>("v_cvt_scalef32_" name)
