@@ -30,7 +30,7 @@ std::vector<Expr> factors_of(const Expr& e) {
   return factors;
 }
 
-// Of x * y what `is_first` holds for, and the other one; nothing else.
+// The factor of x * y that `is_first` holds for, and the other one; nothing else.
 template <typename Is> std::optional<std::pair<Expr, Expr>> split_product(const Expr& e, const Is& is_first) {
   if (e.op() != Op::mul) return {};
   const Expr &x = e.operands()[0], &y = e.operands()[1];
