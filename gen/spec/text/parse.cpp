@@ -208,10 +208,14 @@ private:
     std::set<const Node*> reached;
     for (const Expr& node : nodes_in_order(spec_)) reached.insert(&node.node());
     for (const Expr& node : nodes_in_order(operands_)) reached.insert(&node.node());
+    const auto is_reached = [&](const Expr& value) { // a stack is rounded value by value
+      const auto one = [&](const Expr& each) { return reached.contains(&each.node()); };
+      return one(value) || (value.op() == Op::stack && std::ranges::all_of(value.operands(), one));
+    };
     const Declared* unused = nullptr;
     for (const auto& [name, declared] : values_) {
       const bool earlier = !unused || declared.token.text.data() < unused->token.text.data(); // both point into the text
-      if (!reached.contains(&declared.value.node()) && earlier) unused = &declared;
+      if (!is_reached(declared.value) && earlier) unused = &declared;
     }
     if (unused) refuse(unused->token, fmt::format("'{}' is used by no output", unused->token.text), "use it or remove it");
   }
