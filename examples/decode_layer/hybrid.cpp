@@ -82,8 +82,7 @@ KernelSpec gated_norm() {
 
 KernelSpec in_projection() { return KernelSpec("in_projection").output("in", bf16, projected("y", "w_in", in_columns, hidden)); }
 KernelSpec output_projection() {
-  return KernelSpec("output_projection")
-      .output("h", bf16, projected("o_rows", "w_out", hidden, values) + input("x", bf16, {m, hidden}));
+  return KernelSpec("output_projection").output("h", bf16, projected("o_rows", "w_out", hidden, values) + input("x", bf16, {m, hidden}));
 }
 KernelSpec gate_up_projection() {
   const Expr both = projected("y", "w_gate_up_r", 2 * mlp, hidden);

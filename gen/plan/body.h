@@ -1,7 +1,7 @@
 // Body: the values that a kernel computes over its iteration space, and where its tensors lie in that space.
 #pragma once
-#include "gen/plan/stacks.h"
 #include "gen/plan/view.h"
+#include "gen/spec/stacks.h"
 #include <cstdint>
 #include <string>
 #include <unordered_map>

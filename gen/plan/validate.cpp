@@ -6,9 +6,9 @@
 #include "gen/plan/part.h"
 #include "gen/plan/problems.h"
 #include "gen/plan/product.h"
-#include "gen/plan/stacks.h"
 #include "gen/plan/view.h"
 #include "gen/spec/attention.h"
+#include "gen/spec/stacks.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

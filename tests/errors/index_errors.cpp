@@ -96,20 +96,20 @@ TEST_CASE("stacks and shifted columns") {
 }
 
 TEST_CASE("indices that name the state of another row") {
-  const Expr state = input("state", f32, {slots, 64}), from = input("from", i32, {tokens, 1}), to = input("to", i32, {tokens, 2, 1});
+  const Expr state = input("state", f32, {slots, 64}), from = input("from", i32, {tokens, 1}), to = input("places", i32, {tokens, 2, 1});
   const Expr next = cast(f32, gather(state, from) * 2);
   const KernelSpec spec = KernelSpec("k").output("y", f32, scatter(state, to, stack({next, next * 2})), {.in_place_of = "state"});
   Inputs inputs;
   inputs.tensors.emplace("state", Tensor(f32, {6, 64}));
   Tensor& read = inputs.tensors.emplace("from", Tensor(i32, {2, 1})).first->second;
-  Tensor& written = inputs.tensors.emplace("to", Tensor(i32, {2, 2, 1})).first->second;
+  Tensor& written = inputs.tensors.emplace("places", Tensor(i32, {2, 2, 1})).first->second;
   for (int i = 0; i < 4; ++i) written.set_bits(i, static_cast<std::uint64_t>(i));
   read.set_bits(0, 1), read.set_bits(1, 5);
   evaluate(spec, inputs); // its own, and one that nobody writes
   read.set_bits(1, 0);
   expect_user_error(
       [&] { evaluate(spec, inputs); }, "index 'from'",
-      "element 1 of it and element 0 of to are both 0, a row of state that one part of the launch reads and another one writes",
+      "element 1 of it and element 0 of places are both 0, a row of state that one part of the launch reads and another one writes",
       "read rows that no other one writes");
 }
 

@@ -71,7 +71,8 @@ namespace {
 // Two sequences whose state is doubled into two slots each.
 std::vector<std::string> findings_of_state(std::int64_t first_from, std::int64_t second_from, std::int64_t second_to) {
   const Dim sequences = dynamic("sequences");
-  const Expr state = input("state", f32, {slots, 64}), from = input("from", i64, {sequences, 1}), to = input("to", i64, {sequences, 2, 1});
+  const Expr state = input("state", f32, {slots, 64}), from = input("from", i64, {sequences, 1}),
+             to = input("places", i64, {sequences, 2, 1});
   const Expr next = gather(state, from) * 2;
   const KernelSpec spec = KernelSpec("k").output("out", f32, scatter(state, to, stack({next, next * 2})), {.in_place_of = "state"});
   const Device device = Device::emulated("gfx942");
@@ -83,7 +84,9 @@ std::vector<std::string> findings_of_state(std::int64_t first_from, std::int64_t
   const DeviceMemory of_state = device.upload(states), of_read = device.upload(read), of_written = device.upload(written);
   try {
     kernel
-        .bind({{"state", of_state.tensor(f32, {8, 64})}, {"from", of_read.tensor(i64, {2, 1})}, {"to", of_written.tensor(i64, {2, 2, 1})}})
+        .bind({{"state", of_state.tensor(f32, {8, 64})},
+               {"from", of_read.tensor(i64, {2, 1})},
+               {"places", of_written.tensor(i64, {2, 2, 1})}})
         .launch();
   } catch (const ExecutionError& error) {
     return error.findings;
@@ -98,9 +101,10 @@ TEST_CASE("emulated: states that collide are findings") {
   CHECK(findings_of_state(-1, 7, -1).empty());
   const auto twice = findings_of_state(1, 2, 0);
   REQUIRE(!twice.empty());
-  CHECK(twice[0] == "index to: elements 0 and 2 are both 0, a row of state that is to be written once");
+  CHECK(twice[0] == "index places: elements 0 and 2 are both 0, a row of state that is to be written once");
   const auto foreign = findings_of_state(3, 4, 2);
   REQUIRE(foreign.size() == 1);
-  CHECK(foreign[0] == "index from: element 0 of it and element 3 of to are both 3, a row of state that one part of the launch reads and "
-                      "another one writes");
+  CHECK(foreign[0] ==
+        "index from: element 0 of it and element 3 of places are both 3, a row of state that one part of the launch reads and "
+        "another one writes");
 }

@@ -29,7 +29,7 @@ public:
     return true;
   }
 
-  // Where the next token stands, and back there.
+  // The place of the next token, and back there.
   std::size_t position() const { return next_; }
   void return_to(std::size_t position) { next_ = position; }
 

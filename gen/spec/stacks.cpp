@@ -1,5 +1,5 @@
 // Stacks: the spec with a tensor for each index of a second dimension that is taken apart or put together.
-#include "gen/plan/stacks.h"
+#include "gen/spec/stacks.h"
 #include "gen/error.h"
 #include "gen/spec/names.h"
 #include <algorithm>

@@ -7,7 +7,7 @@
 
 namespace kiln {
 
-// Where a tensor lies that is one index of another one's second dimension, or the whole of one.
+// The place of a tensor that is one index of another one's second dimension, or the whole of one.
 struct Slice {
   std::string memory = {}; // the tensor of the spec; empty: it is one itself
   std::int64_t first = 0;  // elements from its beginning
