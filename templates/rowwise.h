@@ -13,6 +13,8 @@ template <int tiles, int waves> class Cluster;
 struct NamedRow;
 struct Found;
 template <class R> struct ArgAccumulator;
+// Which rows a view may read: all; those that an index names, or else the first one; those alone, as others may be written meanwhile.
+enum class Rows { all, named, own };
 template <int k, int N, int chunks> struct Ranking;
 
 template <RowwiseConfig config> class Row {
@@ -77,8 +79,8 @@ public:
   }
   // The row that the index of this row names, from a [rows, 1] tensor of i32 or i64.
   template <class T> KILN_MEMBER NamedRow named(const T* index, u64 row_stride = 1) const;
-  // A row that begins at `tensor`, at other columns than the lane's own; nothing but zeros unless it exists.
-  template <ColumnMap map, bool optional, class T> KILN_MEMBER auto view(T* tensor, bool exists = true) const;
+  // A row that begins at `tensor`, at other columns than the lane's own or those; nothing but zeros unless it exists.
+  template <ColumnMap map, Rows rows, class T> KILN_MEMBER auto view(T* tensor, bool exists = true) const;
   // The row to store that begins at `tensor`; nothing is stored unless it exists.
   template <class T> KILN_MEMBER auto scattered(T* tensor, bool exists) const;
   // The columns of a chunk, or their partners, as numbers.

@@ -126,10 +126,7 @@ void run_attention(Layer& layer, bool like_gpt_oss) {
   layer.view("o", "o_rows", [](const Tensor& o) { return reshaped(o, {tokens, heads * d}); });
 }
 
-bool run_layer(const Target& to, bool mixture) {
-  fmt::print("{}, {}: {} tokens, hidden {}, {} heads of {}, {} of the cache\n", to.arch(),
-             mixture ? fmt::format("{} of {} experts", top, experts) : "dense", tokens, hidden, heads, d, kv_heads);
-  Layer layer(to, {{"m", tokens}, {"positions", positions}, {"slots", slots}, {"pages_of_all", pages_of_all}});
+void run_launches(Layer& layer, bool mixture) {
   set_places(layer, d / 2);
   std::vector<KernelSpec> specs = {norm("x", "n_attention"), norm("h", "n_mlp"),          qkv_projection(mixture),
                                    rope_kv_write(),          attention_of_cache(mixture), output_projection(mixture)};
@@ -143,6 +140,13 @@ bool run_layer(const Target& to, bool mixture) {
   layer.run(output_projection(mixture));
   layer.run(norm("h", "n_mlp"));
   for (const KernelSpec& spec : rest) layer.run(spec);
+}
+
+bool run_layer(const Target& to, bool mixture) {
+  fmt::print("{}, {}: {} tokens, hidden {}, {} heads of {}, {} of the cache\n", to.arch(),
+             mixture ? fmt::format("{} of {} experts", top, experts) : "dense", tokens, hidden, heads, d, kv_heads);
+  Layer layer(to, {{"m", tokens}, {"positions", positions}, {"slots", slots}, {"pages_of_all", pages_of_all}});
+  run_launches(layer, mixture);
   return layer.close("h", 0.01) && layer.close("x_out", 0.02);
 }
 
@@ -205,5 +209,6 @@ bool run_folded_llama_class(const Target& to) {
   return layer.close("h", 0.02) && layer.close("x_out", 0.04);
 }
 
+void run_attention_layer(Layer& layer) { run_launches(layer, false); }
 bool run_llama_class(const Target& to) { return run_layer(to, false); }
 bool run_gpt_oss_class(const Target& to) { return run_layer(to, true); }

@@ -1,10 +1,12 @@
 // The catalogue: the spec of each entry, and its line in the registry.
 #include "gen/catalog/catalog.h"
+#include "gen/catalog/activations.h"
 #include "gen/catalog/attention.h"
 #include "gen/catalog/experts.h"
 #include "gen/catalog/matrices.h"
 #include "gen/catalog/products.h"
 #include "gen/catalog/routing.h"
+#include "gen/catalog/states.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
@@ -143,33 +145,6 @@ KernelSpec rope_kv_write(const CatalogOptions& options) {
   return spec;
 }
 
-// ---- activations and sums, element by element
-
-KernelSpec swiglu_quant(const CatalogOptions& options) {
-  const Expr gate = activation("gate", options), up = activation("up", options);
-  return KernelSpec("swiglu_quant").output("q", options.fp8, silu(gate) * up / tensor_scale());
-}
-
-KernelSpec gelu_mul(const CatalogOptions& options) {
-  const Expr gate = activation("gate", options), up = activation("up", options);
-  return KernelSpec("gelu_mul").output("y", options.dtype, gelu(gate) * up);
-}
-
-KernelSpec silu_mul(const CatalogOptions& options) {
-  const Expr gate = activation("gate", options), up = activation("up", options);
-  return KernelSpec("silu_mul").output("y", options.dtype, silu(gate) * up);
-}
-
-KernelSpec add_bias_gelu(const CatalogOptions& options) {
-  const Expr x = activation("x", options), bias = column_vector("bias", options);
-  return KernelSpec("add_bias_gelu").output("y", options.dtype, gelu_tanh(x + bias));
-}
-
-KernelSpec scaled_add(const CatalogOptions& options) {
-  const Expr x = activation("x", options), y = activation("y", options);
-  return KernelSpec("scaled_add").output("sum", options.dtype, x + scalar("alpha") * y);
-}
-
 // ---- to fp8 and back, with one scale a row or a group
 
 KernelSpec per_token_quant(const CatalogOptions& options) {
@@ -289,6 +264,23 @@ constexpr CatalogEntry entries[] = {
     {"swiglu_quant", "silu(gate) * up, fp8 with a given scale", "cols max_rows dtype fp8", swiglu_quant},
     {"gelu_mul", "gelu(gate) * up, gelu by erf", "cols max_rows dtype", gelu_mul},
     {"silu_mul", "silu(gate) * up", "cols max_rows dtype", silu_mul},
+    {"clamped_swiglu", "(up + 1) * gate * sigmoid(1.702 gate), both limited to 7: gpt-oss", "cols max_rows dtype", clamped_swiglu},
+    {"conv1d_update",
+     "causal convolution of `width` tokens and silu, its state by slot in place; several tokens as an option",
+     "cols dtype index tokens width",
+     conv1d_update,
+     {.state = true}},
+    {"gated_delta_update",
+     "gated delta rule: each head's state [d, cols] by slot in place, and what is read from it",
+     "cols dtype heads kv_heads d index state tokens per_channel",
+     gated_delta_update,
+     {.state = true}},
+    {"ssm_update",
+     "Mamba-2's state space: each head's state [d, cols] by slot in place, and what is read from it",
+     "cols dtype heads kv_heads d index state tokens",
+     ssm_update,
+     {.state = true}},
+    {"gated_norm", "RMS norm times silu(gate), or of x * silu(gate)", "cols max_rows dtype gate_first", gated_norm},
     {"add_bias_gelu", "gelu(x + bias), gelu by tanh", "cols max_rows dtype", add_bias_gelu},
     {"per_token_quant", "fp8 with one scale a row", "cols max_rows dtype fp8", per_token_quant},
     {"group_quant", "fp8 with one scale for every `group` columns of a row", "cols max_rows dtype fp8 group transposed", group_quant},
@@ -382,6 +374,7 @@ std::span<const CatalogEntry> catalog() { return entries; }
 CatalogOptions default_options(std::string_view name) {
   CatalogOptions options;
   const auto entry = std::ranges::find(entries, name, &CatalogEntry::name);
+  if (entry != std::end(entries) && entry->is.state && entry->name != "conv1d_update") options.cols = 128; // elements of a head
   if (entry != std::end(entries) && entry->is.ranked) options.cols = options.n = 256; // experts, as large models have them
   return options;
 }

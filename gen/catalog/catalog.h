@@ -37,6 +37,11 @@ struct CatalogOptions {
   DType weights = f32;                // expert products: type of b, e2m1 for MXFP4; f32: `dtype`. gemm_mx: type of b; f32: `mx`, that of a
   bool sorted = false;                // router: the pairs of tokens and experts sorted by expert too, as moe_sort does it
   bool packed_zeros = false;          // gemm_w4a16: zero points of 4 bits, eight a word in the order of columns, [groups, n / 8]
+  DType state = f32;                  // gated_delta_update, ssm_update: of the state, f32, bf16, f16 or an fp8; conv1d_update's is of dtype
+  std::int64_t tokens = 1;            // state entries: tokens of a sequence, 1 to 8; several keep the state behind each of them
+  std::int64_t width = 4;             // conv1d_update: tokens of the window, 3 to 8
+  bool per_channel = false;           // gated_delta_update: a gate for each of a head's columns, as in KDA; else one a head
+  bool gate_first = false;            // gated_norm: what is normed is gated already
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
@@ -49,6 +54,7 @@ struct CatalogKind {
   bool ranked = false;    // `top` and `sigmoid` too; cols, or n, are 1024 at most
   bool experts = false;   // `experts` and `top` in place of cols, or beside m, n and k
   bool blocks = false;    // cols are whole blocks of `group`
+  bool state = false;     // a state by slot: `tokens`, and heads, kv_heads, d and the type of the state beside cols
   bool matrices = false;  // cols are whole matrices of `side` rows and columns, which are normalised `times` times
 };
 

@@ -1,6 +1,7 @@
 // What the options of a catalogue entry may be.
 #include "gen/catalog/catalog.h"
 #include "gen/catalog/matrices.h"
+#include "gen/catalog/states.h"
 #include "gen/spec/math.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -59,6 +60,8 @@ Why why_no_rows(const CatalogEntry& entry, const CatalogOptions& o) {
     if (o.cols % 2) return refusal(entry, fmt::format("cols is {}", o.cols), "use an even number: rotary embedding turns pairs of columns");
   }
   const std::string subject = fmt::format("catalogue entry '{}'", entry.name);
+  if (entry.is.state)
+    if (auto why = why_no_state(subject, o)) return why;
   if (entry.is.blocks)
     if (auto why = why_no_blocks_of_hadamard(subject, o)) return why;
   if (entry.is.matrices)

@@ -45,22 +45,32 @@ std::vector<KernelArgument> operands(const Plan& plan) {
 
 KernelArgument tensor_pointer(const Body& body, const TensorPlan& t, const Access& access) {
   const int alignment = t.extent == Extent::element ? access.bytes(t.dtype) : size_bytes(t.dtype);
-  KernelArgument a = pointer(t.name, t.output ? ArgumentKind::output : ArgumentKind::input, t.dtype, alignment);
+  KernelArgument a = pointer(t.memory(), t.output ? ArgumentKind::output : ArgumentKind::input, t.dtype, alignment);
   for (const TensorPlan& o : body.tensors)
-    if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.name;
+    if (o.in_place_of == t.name) a.kind = ArgumentKind::in_place, a.tensor = o.memory();
   return a;
+}
+
+// Slices of one tensor have one pointer, as aligned as one of them wants it.
+void add_tensor(std::vector<KernelArgument>& list, const KernelArgument& tensor) {
+  const auto known = std::ranges::find(list, tensor.name, &KernelArgument::name);
+  if (known == list.end()) return list.push_back(tensor);
+  known->alignment = std::max(known->alignment, tensor.alignment);
+  if (tensor.kind == ArgumentKind::in_place) known->kind = tensor.kind, known->tensor = tensor.tensor;
 }
 
 // Pointers first: the operands of products, tensors in the order of the plan, the workspace of `workspace_bytes` if any; then
 // scalars, run-time sizes and strides.
 std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& access, std::int64_t workspace_bytes) {
   std::vector<KernelArgument> list = operands(plan);
+  std::vector<std::string> read; // by products and parts
+  for (const KernelArgument& a : list) read.push_back(a.name);
   const auto is_known = [&](const TensorPlan& t) {
-    return find_product(plan.products, t.name) || std::ranges::find(list, t.name, &KernelArgument::name) != list.end() ||
+    return find_product(plan.products, t.name) || std::ranges::find(read, t.name) != read.end() ||
            (plan.part && plan.part->stands_for(t.name));
   };
   for (const TensorPlan& t : plan.body.tensors)
-    if (t.in_place_of.empty() && !is_known(t)) list.push_back(tensor_pointer(plan.body, t, access));
+    if (t.in_place_of.empty() && !is_known(t)) add_tensor(list, tensor_pointer(plan.body, t, access));
   if (plan.sort)
     for (const std::string& name : {plan.sort->order, plan.sort->offsets})
       if (std::ranges::find(list, name, &KernelArgument::name) == list.end())
@@ -69,9 +79,11 @@ std::vector<KernelArgument> kernel_arguments(const Plan& plan, const Access& acc
   for (const Expr& s : plan.body.scalars) list.push_back(number(s->name, ArgumentKind::scalar, s.dtype()));
   for (const Dim& dim : plan.body.dynamic_dims) list.push_back(number(dim.name(), ArgumentKind::size, i32));
   for (const TensorPlan& t : plan.body.tensors) {
-    if (t.layout != Layout::strided || !t.in_place_of.empty()) continue;
-    KernelArgument& stride = list.emplace_back(number(t.name + "_stride", ArgumentKind::stride, i32));
-    stride.tensor = t.name;
+    if (t.layout != Layout::strided || !t.in_place_of.empty() || t.slice.pitch) continue;
+    const std::string stride_name = t.memory() + "_stride";
+    if (std::ranges::find(list, stride_name, &KernelArgument::name) != list.end()) continue;
+    KernelArgument& stride = list.emplace_back(number(stride_name, ArgumentKind::stride, i32));
+    stride.tensor = t.memory();
     stride.alignment = t.extent == Extent::element ? access.stride_multiple() : 1;
   }
   int offset = 0;
@@ -94,7 +106,8 @@ std::string parameter(const Plan& plan, const KernelArgument& a) {
   case ArgumentKind::scalar: return fmt::format("{} {}", device_type(a.dtype), a.name);
   case ArgumentKind::size: return (is_walked(plan, a.name) ? "u32 " : "[[maybe_unused]] u32 ") + a.name;
   case ArgumentKind::stride: // never used when the first dimension has size 1
-    return (plan.body.tensor(a.tensor).stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") + a.name;
+    return (std::ranges::find(plan.body.tensors, a.tensor, &TensorPlan::memory)->stride_dim < 0 ? "[[maybe_unused]] u32 " : "u32 ") +
+           a.name;
   case ArgumentKind::workspace: return "void* __restrict__ " + a.name;
   }
   throw InternalError("unknown ArgumentKind");

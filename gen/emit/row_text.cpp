@@ -41,6 +41,12 @@ std::string columns_text(const Body& body, const TensorPlan& t) {
 // The row's index in entry `d` of outer_dims, of which a body without general rows has one at most.
 std::string index_text(const Body& body, std::size_t d) { return body.general_rows() ? outer_index(body, d) : "row.index()"; }
 
+// The address of a tensor's first element, and the elements between the indices of its first dimension.
+std::string beginning(const TensorPlan& t) { return t.slice.first ? fmt::format("{} + {}ull", t.memory(), t.slice.first) : t.memory(); }
+std::string stride_text(const TensorPlan& t) {
+  return t.slice.pitch ? fmt::format("{}ull", t.slice.pitch) : fmt::format("static_cast<u64>({}_stride)", t.memory());
+}
+
 // Elements from the first one of `memory` to the row's, in terms of outer indices; empty for 0.
 std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPlan& memory) {
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
@@ -48,8 +54,7 @@ std::string offset_of_row(const Body& body, const TensorPlan& t, const TensorPla
   for (std::size_t d = body.outer_dims.size(); d-- > 0;) {
     if (!t.outer[d]) continue;
     const bool by_stride = strided && static_cast<int>(d) == memory.stride_dim;
-    offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_text(body, d),
-                          by_stride ? fmt::format("static_cast<u64>({}_stride)", memory.name) : scale);
+    offset += fmt::format("{}{} * {}", offset.empty() ? "" : " + ", index_text(body, d), by_stride ? stride_text(memory) : scale);
     scale += " * " + size_text({&body.outer_dims[d], 1});
   }
   return offset;
@@ -62,10 +67,14 @@ std::string offset_in_order_of_heads(const Body& body, const TensorPlan& t) {
                      size_text({&before, 1}), columns_text(body, t));
 }
 
+bool is_written(const Body& body, const TensorPlan& t) {
+  return std::ranges::any_of(body.tensors, [&](const TensorPlan& output) { return output.in_place_of == t.name; });
+}
+
 std::string column_map(const View& view) {
   std::string fields;
-  for (const auto& [name, number, none] :
-       {std::tuple("partner", view.partner, 0), std::tuple("tile", view.tile, 0), std::tuple("repeat", view.repeat, 1)})
+  for (const auto& [name, number, none] : {std::tuple("partner", view.partner, 0), std::tuple("tile", view.tile, 0),
+                                           std::tuple("repeat", view.repeat, 1), std::tuple("shift", view.shift, 0)})
     if (number != none) fields += fmt::format("{}.{} = {}", fields.empty() ? "" : ", ", name, number);
   return fmt::format("ColumnMap{{{}}}", fields);
 }
@@ -94,8 +103,8 @@ RowArguments named_row_arguments(const Body& body, const TensorPlan& memory, con
     offset += fmt::format(" + {} * {}", index_text(body, d), scale);
     scale += " * " + size_text({&body.outer_dims[d], 1});
   }
-  if (memory.layout == Layout::strided) scale = fmt::format("static_cast<u64>({}_stride)", memory.name);
-  return {fmt::format("{} + ({} * {}{})", memory.name, row, scale, offset), ", 0"};
+  if (memory.layout == Layout::strided) scale = stride_text(memory);
+  return {fmt::format("{} + ({} * {}{})", beginning(memory), row, scale, offset), ", 0"};
 }
 
 std::string gathered_row(const Body& body, const View& view) {
@@ -112,10 +121,10 @@ std::string scatters(const Body& body, const TensorPlan& output) {
 
 RowArguments row_arguments(const Body& body, const TensorPlan& t) {
   if (!t.row_index.empty()) return named_row_arguments(body, body.tensor(t.in_place_of), named_row(body, t.row_index) + ".row");
-  const std::string pointer = t.in_place_of.empty() ? t.name : t.in_place_of;
   const TensorPlan& memory = t.in_place_of.empty() ? t : body.tensor(t.in_place_of);
+  const std::string pointer = beginning(memory);
   const bool strided = memory.layout == Layout::strided && memory.stride_dim >= 0;
-  if (!body.general_rows() && strided) return {pointer, fmt::format(", {}_stride", pointer)};
+  if (!body.general_rows() && strided) return {pointer, ", " + (memory.slice.pitch ? stride_text(memory) : memory.memory() + "_stride")};
   if (t.heads_first) return {fmt::format("{} + ({})", pointer, offset_in_order_of_heads(body, t)), ", 0"};
   if (t.covers_rows() && !strided) return {pointer, ""};
   const std::string offset = offset_of_row(body, t, memory);
@@ -125,7 +134,7 @@ RowArguments row_arguments(const Body& body, const TensorPlan& t) {
 std::string row_stream(const Body& body, const TensorPlan& t) {
   if (!t.row_index.empty()) return fmt::format("row.scattered({}, {})", row_arguments(body, t).pointer, scatters(body, t));
   const bool varies = std::ranges::find(t.outer, true) != t.outer.end();
-  if (!varies && !t.covers_rows()) return fmt::format("row.columns({})", t.name);
+  if (!varies && !t.covers_rows()) return fmt::format("row.columns({})", beginning(t));
   return fmt::format("row.full({})", row_arguments(body, t).text());
 }
 
@@ -133,10 +142,10 @@ std::string view_stream(const Body& body, const Expr& expr) {
   const View view = *view_of(expr);
   const TensorPlan& t = body.tensor(view.tensor);
   if (!view.index.empty())
-    return fmt::format("row.view<{}, true>({}, {}.is_named)", column_map(view),
+    return fmt::format("row.view<{}, {}>({}, {}.is_named)", column_map(view), is_written(body, t) ? "Rows::own" : "Rows::named",
                        named_row_arguments(body, t, gathered_row(body, view)).pointer, named_row(body, view.index));
   const std::string offset = offset_of_row(body, t, t);
-  return fmt::format("row.view<{}, false>({}{})", column_map(view), t.name, offset.empty() ? "" : " + (" + offset + ")");
+  return fmt::format("row.view<{}, Rows::all>({}{})", column_map(view), beginning(t), offset.empty() ? "" : " + (" + offset + ")");
 }
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // Body: the values that a kernel computes over its iteration space, and where its tensors lie in that space.
 #pragma once
 #include "gen/plan/view.h"
+#include "gen/spec/stacks.h"
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -48,7 +49,9 @@ struct TensorPlan {
   std::string in_place_of = {}; // outputs
   bool heads_first = false;     // outputs: the dimension before the columns comes first in memory
   bool transposed = false;      // outputs of one a group: [groups, rows] in memory
-  bool covers_rows() const;     // varies with all of them
+  Slice slice = {};             // where it lies in another tensor
+  const std::string& memory() const { return slice.memory.empty() ? name : slice.memory; } // the tensor of the spec
+  bool covers_rows() const;                                                                // varies with all of them
 };
 
 struct Body {

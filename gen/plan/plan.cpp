@@ -22,6 +22,13 @@ Body with_transposed(Body body, const std::set<std::string>& moved) {
   return body;
 }
 
+Body with_slices(Body body, const std::map<std::string, Slice>& slices, const std::set<std::string>& names) {
+  for (TensorPlan& t : body.tensors)
+    if (const auto slice = slices.find(t.name); slice != slices.end()) t.slice = slice->second;
+  body.names.insert(names.begin(), names.end());
+  return body;
+}
+
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target);
 
 // The tensors of the body follow when families have laid out the problems.
@@ -65,12 +72,14 @@ AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
     return result;
   }
   if (!graph.has(OpKind::product)) {
-    OrderedOutputs ordered = in_order_of_rows(graph.spec, Op::transpose);
+    const LoweredStacks stacks = lower_stacks(graph);
+    OrderedOutputs ordered = in_order_of_rows(stacks.spec, Op::transpose);
     const SpecGraph rows = SpecGraph::as_spelled(std::move(ordered.spec));
     Shape space = require_sound_shapes(rows);
     require_native_types(rows, target);
     const SpecGraph lowered = SpecGraph::as_spelled(lower_partners(rows));
-    return {.spec = graph.spec, .products = {}, .body = with_transposed(make_body(lowered, std::move(space)), ordered.moved)};
+    Body body = with_transposed(make_body(lowered, std::move(space)), ordered.moved);
+    return {.spec = graph.spec, .products = {}, .body = with_slices(std::move(body), stacks.slices, graph.names)};
   }
   require_native_types(graph, target);
   SplitSpec split = problems.split ? std::move(*problems.split) : split_products(graph);

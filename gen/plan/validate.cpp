@@ -8,6 +8,7 @@
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
 #include "gen/spec/attention.h"
+#include "gen/spec/stacks.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -64,15 +65,16 @@ void require_in_place(const SpecGraph& graph, const Shape& space) {
     const auto input = std::ranges::find_if(graph.inputs, [&](const Expr& i) { return i->name == output.in_place_of; });
     if (input == graph.inputs.end())
       throw UserError(subject, fmt::format("'{}' is no input of the kernel", output.in_place_of), "name an input that an output uses");
-    if (!taken.insert(output.in_place_of).second)
+    const bool scatters = output.value.op() == Op::scatter;    // whole rows
+    if (!taken.insert(output.in_place_of).second && !scatters) // several scatters are those of one stack
       throw UserError(subject, "another output is in place of the same input", "give one of them memory of its own");
     const Shape& shape = output.value.shape();
-    const bool scatters = output.value.op() == Op::scatter; // whole rows, which nothing reads
     if (input->dtype() != output.dtype || input->shape() != shape || (*input)->layout != output.layout)
       throw UserError(subject,
                       fmt::format("the output is {}{}, the input {}", type_text(output.value), suffix(output.layout), describe(*input)),
                       "make type, shape and layout equal, or give the output memory of its own");
-    if (shape != space && !scatters)
+    const bool is_read = !scatters || is_state(graph, *input);
+    if ((scatters ? output.value.operands()[2].shape() : shape) != space && is_read)
       throw UserError(subject,
                       fmt::format("its shape {} is smaller than the kernel's {}, so elements are read by several threads at unknown times",
                                   to_text(shape), to_text(space)),
@@ -178,6 +180,7 @@ static bool is_scale_of_product(const SpecGraph& graph, const Expr& expr) {
 }
 
 Shape iteration_space(const SpecGraph& graph) {
+  if (has_stacks(graph)) return iteration_space(SpecGraph::as_spelled(lower_stacks(graph).spec));
   if (graph.has(OpKind::sort)) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
   if (has_part(graph)) return iteration_space(SpecGraph::as_spelled(split_part(graph).rest));
   if (graph.has(OpKind::product)) return iteration_space(SpecGraph::as_spelled(split_products(graph).epilogue));
@@ -246,6 +249,7 @@ void require_one_space(const SpecGraph& graph) {
     require_sound_shapes(SpecGraph::as_spelled(std::move(split.rest)), split.one_a_row);
     return;
   }
+  if (has_stacks(graph)) return require_one_space(SpecGraph::as_spelled(lower_stacks(graph).spec));
   require_sound_shapes(SpecGraph::as_spelled(graph.has(OpKind::product) ? split_products(graph).epilogue
                                                                         : in_order_of_rows(graph.spec, Op::transpose).spec));
 }

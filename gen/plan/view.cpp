@@ -61,7 +61,7 @@ private:
       return refused(expr, fmt::format("columns {} apart are of different groups of {}", distance_, expr->group),
                      "use groups of whole pairs, or compute the partner before what is one a group");
     }
-    if (const OpKind kind = info(expr.op()).kind; kind == OpKind::scan || kind == OpKind::group_reduce)
+    if (const OpKind kind = info(expr.op()).kind; kind == OpKind::scan || kind == OpKind::group_reduce || expr.op() == Op::shift_columns)
       return refused(expr,
                      fmt::format("it takes the partner at {} of what '{}' computes from other columns", distance_, info(expr.op()).name),
                      "compute the partner in a kernel of its own");
@@ -87,6 +87,7 @@ bool fits_wave(const Expr& partner) {
 // Columns of a chunk that a view reads at a time divide this.
 std::int64_t chunks_of_view(const Expr& view) {
   if (view.op() == Op::tile) return view.operands()[0].shape().back().size();
+  if (view.op() == Op::shift_columns) return 1; // unless a lane has the whole row
   return view.op() == Op::partner && !pairs_in_lane(view) && !fits_wave(view) ? view->step : 0;
 }
 
@@ -152,9 +153,39 @@ bool is_output(const SpecGraph& graph, const Expr& expr) {
   return std::ranges::any_of(graph.spec.outputs(), [&](const Output& o) { return o.value.same_node(expr); });
 }
 
+// Whether a gather or scatter takes rows of the input, and nothing else of it.
+bool names_rows_of(const Expr& user, const Expr& input) {
+  const bool by_index = user.op() == Op::gather || user.op() == Op::scatter;
+  return by_index && std::ranges::count_if(user.operands(), [&](const Expr& o) { return o.same_node(input); }) == 1 &&
+         user.operands()[0].same_node(input);
+}
+
+// Whether each index of the first dimension has one, or several along the second.
+bool is_one_an_owner(const Expr& index) {
+  return std::all_of(index.shape().begin() + std::min<std::ptrdiff_t>(2, std::ssize(index.shape())), index.shape().end(),
+                     [](const Dim& dim) { return same_size(dim, 1); });
+}
+
+// Each row of the kernel reads and writes rows of its own, so that what it reads is what was there before the launch.
+void require_own_rows(const Expr& gather, const Expr& scatter) {
+  const auto subject = fmt::format("input '{}'", gather.operands()[0]->name);
+  if (scatter->duplicates)
+    throw UserError(subject, "a gather reads its rows, and a scatter with duplicates writes them",
+                    "leave duplicates out, and give each row of a launch a row of its own");
+  if (gather->checked)
+    throw UserError(subject, "a checked gather may read its last row, and a scatter writes its rows",
+                    "leave checked out: a negative index reads zeros");
+  const Expr &read = gather.operands()[1], &written = scatter.operands()[1];
+  if (!read.same_node(written) && !(is_one_an_owner(read) && is_one_an_owner(written) && same_size(read.shape()[0], written.shape()[0])))
+    throw UserError(subject,
+                    fmt::format("a gather reads its rows by an index {}, and a scatter writes them by another one, {}",
+                                to_text(read.shape()), to_text(written.shape())),
+                    "use one index for both; or [rows, 1, 1] and [rows, n, 1], of which each row has its own");
+}
+
 void require_table_alone(const SpecGraph& graph, const Expr& input) {
   const auto users = users_of(graph, input);
-  const auto elsewhere = [&](const Expr& user) { return user.op() != Op::gather || user.operands()[1].same_node(input); };
+  const auto elsewhere = [&](const Expr& user) { return !names_rows_of(user, input); };
   if (std::ranges::any_of(users, elsewhere) || is_output(graph, input))
     throw UserError(fmt::format("input '{}'", input->name), "a gather takes rows of it, and another operation uses it",
                     "give the other one an input of its own name; both may point to the same memory if nothing writes it");
@@ -163,9 +194,14 @@ void require_table_alone(const SpecGraph& graph, const Expr& input) {
 void require_target_alone(const SpecGraph& graph, const Expr& scatter) {
   const Expr& target = scatter.operands()[0];
   const auto subject = fmt::format("operation 'scatter' to '{}'", target->name);
-  if (users_of(graph, target).size() != 1 || is_output(graph, target))
+  const std::vector<Expr> users = users_of(graph, target);
+  const auto scatters = std::ranges::count_if(users, [](const Expr& user) { return user.op() == Op::scatter; });
+  if (scatters != 1 || !std::ranges::all_of(users, [&](const Expr& user) { return names_rows_of(user, target); }) ||
+      is_output(graph, target))
     throw UserError(subject, fmt::format("'{}' is used by another operation too", target->name),
-                    "read it in a kernel of its own: rows are written at unknown times");
+                    "read rows of it by a gather with the same index, or in a kernel of its own: rows are written at unknown times");
+  for (const Expr& user : users)
+    if (user.op() == Op::gather) require_own_rows(user, scatter);
   const auto& outputs = graph.spec.outputs();
   const auto output = std::ranges::find_if(outputs, [&](const Output& o) { return o.value.same_node(scatter); });
   if (output == outputs.end() || !users_of(graph, scatter).empty())
@@ -179,9 +215,9 @@ bool indexes(const Expr& node, std::size_t operand) { return (node.op() == Op::g
 
 void require_i64_for_indices(const Expr& node) {
   for (std::size_t i = 0; i < node.operands().size(); ++i)
-    if (const Expr& operand = node.operands()[i]; operand.op() == Op::input && operand.dtype() == i64 && !indexes(node, i))
-      throw UserError(fmt::format("input '{}'", operand->name), fmt::format("operation '{}' computes with its i64", info(node.op()).name),
-                      "use i32: i64 is for indices");
+    if (const Expr& operand = node.operands()[i]; operand.dtype() == i64 && !indexes(node, i) && node.op() != Op::unstack)
+      throw UserError(fmt::format("input '{}'", operand.op() == Op::unstack ? operand.operands()[0]->name : operand->name),
+                      fmt::format("operation '{}' computes with its i64", info(node.op()).name), "use i32: i64 is for indices");
 }
 
 void require_known_size(const SpecGraph& graph, const Expr& iota) {
@@ -203,6 +239,7 @@ std::optional<View> view_of(const Expr& expr) {
   Expr at = expr;
   for (; at.op() != Op::input; at = at.operands()[0]) {
     if (at.op() == Op::partner) view.partner = at->step;
+    if (at.op() == Op::shift_columns) view.shift = at->step;
     if (at.op() == Op::tile) view.tile = at.operands()[0].shape().back().size();
     if (at.op() == Op::repeat) view.repeat = at->step;
     if (at.op() == Op::gather) view.index = at.operands()[1]->name, view.checked = at->checked;
@@ -246,7 +283,7 @@ void require_sound_indices(const SpecGraph& graph) {
   for (const Expr& node : graph.nodes) {
     const OpKind kind = info(node.op()).kind;
     require_i64_for_indices(node);
-    if (kind != OpKind::view && kind != OpKind::scatter && kind != OpKind::position) continue;
+    if (kind != OpKind::view && kind != OpKind::scatter && kind != OpKind::position && kind != OpKind::stack) continue;
     if (graph.has(OpKind::product))
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands beside a matrix product",
                       "index in a kernel of its own: an epilogue reads what lies where its product does");

@@ -8,7 +8,7 @@
 namespace kiln {
 
 // Says where a value of kind `view` lies in memory. From a column of the kernel to one of the tensor: first its partner, then the
-// remainder by `tile`, then the quotient by `repeat`.
+// remainder by `tile`, then the quotient by `repeat`; or, without these, the one `shift` columns before.
 struct View {
   std::string tensor;       // the input
   std::string index = {};   // the input that names its rows; empty: a row of the kernel has its own
@@ -16,6 +16,8 @@ struct View {
   std::int64_t partner = 0; // distance; 0: none
   std::int64_t tile = 0;    // columns that come in turn; 0: all are different
   std::int64_t repeat = 1;  // columns that read the same one
+  std::int64_t shift = 0;   // 0 is read where there is no such column
+  bool keeps_columns() const { return partner == 0 && tile == 0 && repeat == 1 && shift == 0; }
 };
 
 // Nothing for what is no view, and for partners that a lane or its wave has itself.
@@ -37,6 +39,8 @@ KernelSpec lower_partners(const SpecGraph& graph);
 // Inputs that the kernel reads or writes at rows that an index names.
 bool is_table(const SpecGraph& graph, const Expr& input);  // of gathers
 bool is_target(const SpecGraph& graph, const Expr& input); // of a scatter
+// Both: the rows that a kernel reads by index, and writes back to the same places.
+inline bool is_state(const SpecGraph& graph, const Expr& input) { return is_table(graph, input) && is_target(graph, input); }
 
 // The nodes whose shapes make the iteration space: all but tables, targets, and what tile and repeat widen.
 std::vector<Expr> nodes_of_space(const SpecGraph& graph);

@@ -60,7 +60,7 @@ public:
       if (node.op() != Op::constant) matrices.insert(&node.node()); // others may use an equal number
     for (const Output& output : graph_.spec.outputs()) ++uses[&output.value.node()];
     for (const Expr& node : graph_.nodes) {
-      if (matrices.contains(&node.node()) || (node.op() == Op::input && node.dtype() == i64)) continue;
+      if (matrices.contains(&node.node()) || node.dtype() == i64) continue; // an index
       grids_.emplace(&node.node(), compute(node));
       for (const Expr& operand : node.operands())
         if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node());
@@ -97,7 +97,10 @@ private:
     case OpKind::columns: columns(node, grid); break;
     case OpKind::transpose: transpose(node, grid); break;
     case OpKind::position: position(node, grid); break;
-    case OpKind::view: node.op() == Op::gather ? gather(node, grid) : view(node, grid); break;
+    case OpKind::view:
+      node.op() == Op::gather ? gather(node, grid) : node.op() == Op::unstack ? unstack(node, grid) : view(node, grid);
+      break;
+    case OpKind::stack: stack(node, grid); break;
     case OpKind::scatter: scatter(node, grid); break;
     case OpKind::scaled: pointwise(node, node.op() == Op::scale_up ? Op::mul : Op::div_exact, grid); break;
     case OpKind::rank: rank(node, grid); break;
@@ -235,7 +238,14 @@ private:
 
   // Rows of `table` that are named, as indices of their first elements; -1 for none. `count` rows lie in the table.
   std::int64_t named_element(const Expr& node, std::int64_t position, const Sizes& table) const {
-    std::int64_t row = inputs_.tensors.at(node.operands()[1]->name).integer(position);
+    const Expr& index = node.operands()[1];
+    const bool sliced = index.op() == Op::unstack;
+    const Tensor& given = inputs_.tensors.at(sliced ? index.operands()[0]->name : index->name);
+    if (sliced) {
+      const std::int64_t rest = element_count(concrete(index.shape(), sizes_)) / std::max<std::int64_t>(1, given.shape()[0]);
+      position = (position / rest * given.shape()[1] + index->first) * rest + position % rest;
+    }
+    std::int64_t row = given.integer(position);
     if (row < 0 || (row >= table[0] && node.op() == Op::scatter)) return -1;
     row = std::min(row, table[0] - 1); // checked: the last one
     return row * (element_count(table) / table[0]);
@@ -249,6 +259,21 @@ private:
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t first = named_element(node, position(i), table.shape);
       grid.values.push_back(first < 0 ? arithmetic_.leaf(0) : table.values[static_cast<std::size_t>(first + in_row(i))]);
+    }
+  }
+
+  void unstack(const Expr& node, Grid<Value>& grid) const {
+    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const std::int64_t count = element_count(grid.shape), rest = count / std::max<std::int64_t>(1, grid.shape[0]);
+    for (std::int64_t i = 0; i < count; ++i)
+      grid.values.push_back(operand.values[static_cast<std::size_t>((i / rest * operand.shape[1] + node->first) * rest + i % rest)]);
+  }
+  void stack(const Expr& node, Grid<Value>& grid) const {
+    const std::int64_t count = element_count(grid.shape), row = count / std::max<std::int64_t>(1, grid.shape[0]);
+    const std::int64_t rest = row / std::max<std::int64_t>(1, grid.shape[1]);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const Grid<Value>& from = grids_.at(&node.operands()[static_cast<std::size_t>(i % row / rest)].node());
+      grid.values.push_back(from.values[static_cast<std::size_t>(i / row * rest + i % rest)]);
     }
   }
 
@@ -275,6 +300,12 @@ private:
     const std::int64_t cols = grid.shape.back(), from = operand.shape.back(), count = element_count(grid.shape), step = node->step;
     for (std::int64_t i = 0; i < count; ++i) {
       std::int64_t column = i % cols;
+      if (node.op() == Op::shift_columns) {
+        column -= step;
+        const bool exists = column >= 0 && column < cols;
+        grid.values.push_back(exists ? operand.values[static_cast<std::size_t>(i / cols * from + column)] : arithmetic_.leaf(0));
+        continue;
+      }
       if (node.op() == Op::partner) column += column % (2 * step) < step ? step : -step;
       else column = node.op() == Op::tile ? column % from : column / step;
       grid.values.push_back(operand.values[static_cast<std::size_t>(i / cols * from + column)]);

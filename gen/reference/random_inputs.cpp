@@ -53,6 +53,18 @@ void fill_index(Tensor& index, std::int64_t rows, bool once, Random& random) {
   }
 }
 
+// What an index of the first dimension reads is one of the rows that it writes, or none.
+void fill_own_rows(const StateUse& use, Inputs& inputs, Random& random) {
+  Tensor& read = inputs.tensors.at(use.reads.index->name);
+  const Tensor& written = inputs.tensors.at(use.writes.index->name);
+  if (read.size() == 0 || use.reads.index->name == use.writes.index->name) return;
+  const std::int64_t owners = read.shape()[0], each = written.size() / owners;
+  for (std::int64_t i = 0; i < read.size(); ++i) {
+    const std::int64_t own = i / (read.size() / owners) * each + random.between(0, each - 1);
+    read.set_bits(i, static_cast<std::uint64_t>(random.chance(12) ? -1 : written.integer(own)));
+  }
+}
+
 // Lengths of all sizes, one in eight empty and one in eight as long as there is room; pages that exist, none beyond a length.
 void fill_lengths(const LengthUse& use, Inputs& inputs, const std::set<std::string>& given, Random& random) {
   const auto size_in = [&](const Expr& input, std::size_t i) { return inputs.tensors.at(input->name).shape()[i]; };
@@ -157,6 +169,8 @@ void fill_indices(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed, co
   for (const ExpertUse& use : expert_uses(spec)) fill_pairs(use, inputs, given, random);
   for (const auto& [name, use] : indices)
     if (!given.contains(name)) fill_index(inputs.tensors.at(name), use.first, use.second, random);
+  for (const StateUse& use : state_uses(spec))
+    if (!given.contains(use.reads.index->name)) fill_own_rows(use, inputs, random);
 }
 
 } // namespace kiln

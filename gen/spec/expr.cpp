@@ -41,6 +41,11 @@ void require_group(const std::string& subject, std::int64_t group) {
 
 Expr make_cast(DType type, Expr x, bool saturate) {
   if (x.dtype() == type) return x;
+  if (x.op() == Op::stack) {
+    std::vector<Expr> values;
+    for (const Expr& value : x.operands()) values.push_back(make_cast(type, value, saturate));
+    return stack(std::move(values));
+  }
   if (type == i64) throw UserError("operation 'cast'", "it rounds to i64", "use i32: i64 is the type of indices that a kernel is given");
   return Expr(Node{.op = Op::cast, .dtype = type, .shape = x.shape(), .operands = {x}, .saturate = saturate});
 }

@@ -50,14 +50,14 @@ struct Node {
   float value = 0;                    // Op::constant
   std::int64_t group = 0;             // group reductions, Op::ungroup, Op::matmul_nt_w4
   bool saturate = true;               // Op::cast to fp8
-  std::int64_t first = 0;             // Op::columns
-  std::int64_t step = 0;              // Op::partner, Op::pair_sign: distance; Op::tile, Op::repeat: times; Op::row_top: how many;
-                                      // Op::expert_order, Op::expert_offsets: experts
-  bool checked = false;               // Op::gather, Op::scatter: see IndexOptions
-  bool duplicates = false;            // Op::scatter
-  bool in_registers = false;          // Op::partner, once lower_partners of gen/plan/view.h chose so
-  int depth = 0;                      // operations one upon another, this one included; Expr counts them
-  int line = 0;                       // of the spec's text that says it, once with_lines gave it; no part of what the node is
+  std::int64_t first = 0;             // Op::columns, Op::unstack
+  std::int64_t step = 0;     // Op::partner, Op::pair_sign, Op::shift_columns: distance; Op::tile, Op::repeat: times; Op::row_top: how many;
+                             // Op::expert_order, Op::expert_offsets: experts
+  bool checked = false;      // Op::gather, Op::scatter: see IndexOptions
+  bool duplicates = false;   // Op::scatter
+  bool in_registers = false; // Op::partner, once lower_partners of gen/plan/view.h chose so
+  int depth = 0;             // operations one upon another, this one included; Expr counts them
+  int line = 0;              // of the spec's text that says it, once with_lines gave it; no part of what the node is
 };
 
 // A tensor in global memory. Shapes broadcast right-aligned as in NumPy: with x of [rows, cols], [cols] is one value a
@@ -202,6 +202,17 @@ inline constexpr std::int64_t max_paired_columns = 512; // in one transform, or 
 // power of two up to 512). For inputs and what gather takes from one.
 Expr tile(Expr x, std::int64_t times);
 Expr repeat(Expr x, std::int64_t times);
+
+// Columns `distance` places further on, or before if it is negative: column i has that of i - distance, or 0 where there is none. For
+// inputs and what gather takes from one.
+Expr shift_columns(Expr x, std::int64_t distance);
+// One index of the second dimension of an input, or of what a gather takes from one: [rows, n, ...rest] -> [rows, ...rest]. An index of
+// gather may be unstacked too.
+Expr unstack(Expr x, std::int64_t index);
+// Values [rows, ...rest] along a second dimension: [rows, n, ...rest]. It stands directly below an output, or is the value of a scatter;
+// then the second dimension is that of the index [rows, n, 1], each of whose rows gets one value, or that of the target's rows.
+Expr stack(std::vector<Expr> values);
+inline constexpr std::int64_t max_stacked = 16;
 
 // ---- scales that are powers of two: `scale` is of type e8m0. x * scale and x / scale.
 Expr scale_up(Expr x, Expr scale);

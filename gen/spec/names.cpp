@@ -29,9 +29,9 @@ constexpr std::string_view reserved[] = {
     "xor_eq", "main", "linux", "unix",
     // words of all emitted kernels (templates/); those of a family stand with it
     "row", "flat", "at", "to", "config", "kiln", "machine", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating",
-    "mixed_product", "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Flat",
-    "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap", "NamedRow",
-    "RunningSum", "i16", "u16", "u32", "u64"};
+    "mixed_product", "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Rows",
+    "Flat", "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap",
+    "NamedRow", "RunningSum", "i16", "u16", "u32", "u64"};
 
 } // namespace
 

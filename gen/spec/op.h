@@ -31,7 +31,8 @@ enum class OpKind : std::uint8_t {
   pick,      // the elements of those columns
   experts,   // of a product with the matrices of several experts: by_expert, sum_of_experts
   sort,      // of pairs of a token and an expert, by expert
-  scan       // of a row up to each column
+  scan,      // of a row up to each column
+  stack      // of values along a second dimension
 };
 
 enum class Op : std::uint8_t {

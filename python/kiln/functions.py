@@ -58,6 +58,8 @@ _TOLD = {
     "tile": (("x", "times"), "The columns `times` times in turn, a b a b: [rows, cols * times]."),
     "repeat": (("x", "times"), "Each column `times` times, a a b b: [rows, cols * times]."),
     "partner": (("x", "distance"), "The other element of each pair of columns that lie `distance` apart, as x."),
+    "shift_columns": (("x", "distance"), "Columns `distance` places further on, or before if it is negative, zeros where there is none, as x."),
+    "unstack": (("x", "index"), "One index of the second dimension of an input or of a gather: [rows, n, ...] to [rows, ...]."),
     "rotate": (("x", "distance"), "Each pair of columns after a quarter turn, (a, b) to (-b, a), as x."),
     "hadamard": (("x", "n"), "The Walsh-Hadamard transform of every n consecutive columns, without a factor, as x."),
     "sinkhorn": (("x", "n", "times"), "Every n * n columns a matrix whose rows, then columns, are divided by their sums, `times` times, as x."),
@@ -128,6 +130,11 @@ def cast_nonsaturating(dtype, x):
     return cast(dtype, x, saturate=False)
 
 
+def stack(*values):
+    """Values along a second dimension: [rows, ...] to [rows, n, ...]. Directly a result, or the value of a scatter."""
+    return call("stack", *values)
+
+
 def attention_scores(q, k, table=None):
     """The products of queries [sequences, (tokens,) heads, d] and the keys of a cache: [sequences, keys, kv_heads, d], or with `table` of
     pages [pages, keys of a page, kv_heads, d]."""
@@ -169,6 +176,7 @@ FUNCTIONS.update(
     {
         "cast": cast,
         "cast_nonsaturating": cast_nonsaturating,
+        "stack": stack,
         "attention_scores": attention_scores,
         "where": FUNCTIONS["select"],
         "row_logsumexp": row_logsumexp,

@@ -58,6 +58,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   case view:
   case pick:
   case sort:
+  case stack:
   case scatter: return 0;
   }
   throw InternalError("unknown OpKind");

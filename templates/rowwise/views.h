@@ -23,8 +23,8 @@ template <class T> KILN_DEVICE NamedRow named_row(T index) {
 }
 
 // Chunks of N elements of a row in memory, seen from one lane whose chunks are `stride` columns apart. Rows are no ragged ones: a lane
-// has all of a chunk or nothing. `optional`: zeros unless `exists`.
-template <class T, int N, int stride, int cols, ColumnMap map, bool optional> struct ViewStream {
+// has all of a chunk or nothing. Zeros unless `exists`.
+template <class T, int N, int stride, int cols, ColumnMap map, Rows rows> struct ViewStream {
   using Element = __remove_cv(T);
   static constexpr int size = sizeof(T);
   static constexpr int loaded = map.repeat >= N ? 1 : N / map.repeat; // of different elements
@@ -34,6 +34,14 @@ template <class T, int N, int stride, int cols, ColumnMap map, bool optional> st
   bool exists;
 
   KILN_MEMBER Slot load(At at) const {
+    if constexpr (rows == Rows::own) return exists ? load_any(at) : Slot{};
+    else return load_any(at);
+  }
+  KILN_MEMBER Slot load_any(At at) const {
+    if constexpr (map.shift != 0 && N < cols) { // one column at a time
+      const u32 from = first + static_cast<u32>(at.chunk * stride) - map.shift;
+      return from < static_cast<u32>(cols) ? load_chunk<Element, loaded>(base, from * size, 0) : Slot{};
+    }
     if constexpr (map.is_even(stride)) {
       if (!at.partial) return load_chunk<Element, loaded>(base, map.of(first) * size, at.chunk * map.step(stride) * size);
     }
@@ -42,7 +50,7 @@ template <class T, int N, int stride, int cols, ColumnMap map, bool optional> st
     return load_chunk<Element, loaded>(base, map.of(column) * size, 0);
   }
   KILN_MEMBER Chunk<Element, N> taken(Slot slot) const {
-    if constexpr (!optional) {
+    if constexpr (rows != Rows::named) {
       return repeated(slot);
     } else if constexpr (sizeof(Slot) % 4 == 0) { // by registers, before 16-bit elements become f32
       struct Words { u32 at[sizeof(Slot) / 4]; };
@@ -56,8 +64,18 @@ template <class T, int N, int stride, int cols, ColumnMap map, bool optional> st
   }
 
 private:
+  // The elements of a chunk in their places.
   KILN_DEVICE Chunk<Element, N> repeated(Slot slot) {
-    if constexpr (loaded == N) {
+    if constexpr (map.shift != 0 && N > 1) {
+      Chunk<Element, N> chunk{};
+#pragma unroll
+      for (int i = map.shift > 0 ? map.shift : 0; i < N && i - map.shift < N; ++i) {
+        const int from = i - map.shift;
+        if constexpr (is_byte<Element>) chunk.word[i / 4] |= (slot.word[from / 4] >> (8 * (from % 4)) & 0xff) << (8 * (i % 4));
+        else chunk[i] = slot[from];
+      }
+      return chunk;
+    } else if constexpr (loaded == N) {
       return slot;
     } else if constexpr (is_byte<Element>) {
       Chunk<Element, N> chunk{};
@@ -91,8 +109,8 @@ template <RowwiseConfig config> template <class T> KILN_MEMBER NamedRow Row<conf
   const T* const at = index + row_ * row_stride;
   return named_row(load_chunk<T, 1>(at, row_in_block_ * static_cast<u32>(row_stride) * static_cast<u32>(sizeof(T)), 0)[0]);
 }
-template <RowwiseConfig config> template <ColumnMap map, bool optional, class T> KILN_MEMBER auto Row<config>::view(T* tensor, bool exists) const {
-  return ViewStream<T, vec, stride, config.cols, map, optional>{tensor, lane_column(), exists};
+template <RowwiseConfig config> template <ColumnMap map, Rows rows, class T> KILN_MEMBER auto Row<config>::view(T* tensor, bool exists) const {
+  return ViewStream<T, vec, stride, config.cols, map, rows>{tensor, lane_column(), exists};
 }
 template <RowwiseConfig config> template <class T> KILN_MEMBER auto Row<config>::scattered(T* tensor, bool exists) const {
   const auto row = full(tensor, 0);

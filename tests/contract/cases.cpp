@@ -16,6 +16,7 @@ void add_streams(std::vector<ContractCase>& cases, const Target& to) {
   cases.push_back({.name = "rowwise", .spec = catalog_spec("add_rmsnorm_quant", {.fp8 = to.fp8()}), .own = divided, .few_registers = 6});
   for (const auto& [name, type] : {std::pair{"rowwise MXFP4", e2m1}, {"rowwise MXFP8", e4m3fn}, {"rowwise MXFP8 e5m2", e5m2}})
     cases.push_back({.name = name, .spec = catalog_spec("add_rmsnorm_mx_quant", {.mx = type}), .few_registers = 6});
+  cases.push_back({.name = "rowwise state", .spec = catalog_spec("gated_delta_update", {.cols = 128, .dtype = bf16}), .few_registers = 6});
   cases.push_back({.name = "rowwise cluster",
                    .spec = catalog_spec("rmsnorm", {.cols = 32768, .max_rows = 8}),
                    .settings = {"tiles=4"},

@@ -43,8 +43,9 @@ TEST_CASE("tables and targets are used for nothing else") {
   expect_user_error([&] { validate(KernelSpec("k").output("y", f16, value)); }, "operation 'scatter' to 'table'",
                     "output 'y' is not in place of 'table'", "in_place_of");
   expect_user_error([&] { check(value + 1); }, "operation 'scatter' to 'table'", "used by an operation", "make it an output");
-  const KernelSpec both = KernelSpec("k").output("y", f16, value, {.in_place_of = "table"}).output("z", f32, gather(target, ids()) + x());
-  expect_user_error([&] { validate(both); }, "operation 'scatter' to 'table'", "'table' is used by another operation too", "of its own");
+  const Expr all = input("all", f16, {tokens, 64}), written = scatter(all, ids(), x());
+  const KernelSpec both = KernelSpec("k").output("y", f16, written, {.in_place_of = "all"}).output("z", f32, all + x());
+  expect_user_error([&] { validate(both); }, "operation 'scatter' to 'all'", "'all' is used by another operation too", "same index");
   expect_user_error([&] { scatter(target, ids(), input("w", f16, {tokens, 32})); }, "operation 'scatter', operand value",
                     "its shape is [tokens, 32], and rows of table [slots, 64] at an index of [tokens, 1] make [tokens, 64]",
                     "one row of the target for each index");
@@ -52,6 +53,64 @@ TEST_CASE("tables and targets are used for nothing else") {
                     "[tokens, 32] and [tokens, 64] do not broadcast", "equal, or one of them 1");
   const Expr a = input("a", f16, {dynamic("tokens", 1, 16), 64}), b = input("b", f16, {64, 64});
   expect_user_error([&] { check(matmul_nt(a, b) + iota({64})); }, "operation 'iota'", "beside a matrix product", "a kernel of its own");
+}
+
+TEST_CASE("a state that one row of a launch reads, and another one writes") {
+  const auto refuse = [](const Expr& read, const Expr& written, std::string_view fact, std::string_view remedy) {
+    const KernelSpec spec = KernelSpec("k").output("y", f16, written, {.in_place_of = "table"}).output("z", f32, read + x());
+    expect_user_error([&] { validate(spec); }, "input 'table'", fact, remedy);
+  };
+  const Expr by_token = scatter(table(), ids(), x());
+  refuse(gather(table(), ids()), scatter(table(), ids(), x(), {.duplicates = true}), "a scatter with duplicates writes them",
+         "leave duplicates out");
+  refuse(gather(table(), ids(), {.checked = true}), by_token, "a checked gather may read its last row", "leave checked out");
+  refuse(gather(table(), input("one", i32, {1, 1})), by_token, "by an index [1, 1], and a scatter writes them by another one, [tokens, 1]",
+         "use one index for both");
+  const Expr one_a_row = input("one_a_row", f32, {slots, 1});
+  const KernelSpec narrow =
+      KernelSpec("k").output("y", f32, scatter(one_a_row, ids(), row_sum(x() * gather(one_a_row, ids()))), {.in_place_of = "one_a_row"});
+  expect_user_error([&] { validate(narrow); }, "output 'y' in place of 'one_a_row'", "elements are read by several threads",
+                    "memory of its own");
+}
+
+TEST_CASE("stacks and shifted columns") {
+  const Expr several = input("several", f16, {tokens, 3, 64});
+  const auto refuse = [](const auto& build, std::string_view subject, std::string_view fact, std::string_view remedy) {
+    expect_user_error(build, subject, fact, remedy);
+  };
+  refuse([&] { unstack(several, 3); }, "operation 'unstack'", "the index is 3, and the second dimension of [tokens, 3, 64] has 3",
+         "0 to 2");
+  refuse([&] { unstack(several * 2, 0); }, "operation 'unstack'", "its operand is a 'mul'", "apply it to an input");
+  refuse([] { unstack(x(), 0); }, "operation 'unstack'", "its operand has shape [tokens, 64]", "three dimensions");
+  refuse([] { unstack(input("w", f16, {tokens, dynamic("n"), 64}), 0); }, "operation 'unstack'", "known only at launch", "a number");
+  refuse([] { stack({x()}); }, "operation 'stack'", "it has 1 operands", "2 to 16");
+  refuse([] { stack({x() * 2, input("w", f16, {64}) * 2}); }, "operation 'stack'", "f32[tokens, 64] and f32[64]", "one type and shape");
+  const Expr both = stack({x() * 2, x() + 1});
+  refuse([&] { check(both + 1); }, "operation 'stack'", "operation 'add' takes its result", "let it be an output");
+  refuse([&] { validate(KernelSpec("k").output("y", f32, both, {.in_place_of = "x"})); }, "output 'y' in place of 'x'", "it is a stack",
+         "memory of its own");
+  refuse([] { shift_columns(x(), 64); }, "operation 'shift_columns'", "it moves 64 columns by 64", "to either side");
+  refuse([] { shift_columns(x() + 1, 1); }, "operation 'shift_columns'", "its operand is a 'add'", "apply it to an input");
+  refuse([] { plan(partner(shift_columns(input("w", f16, {tokens, 96}), 1), 48)); }, "operation 'partner'",
+         "the partner at 48 of what 'shift_columns' computes from other columns", "kernel of its own");
+}
+
+TEST_CASE("indices that name the state of another row") {
+  const Expr state = input("state", f32, {slots, 64}), from = input("from", i32, {tokens, 1}), to = input("places", i32, {tokens, 2, 1});
+  const Expr next = cast(f32, gather(state, from) * 2);
+  const KernelSpec spec = KernelSpec("k").output("y", f32, scatter(state, to, stack({next, next * 2})), {.in_place_of = "state"});
+  Inputs inputs;
+  inputs.tensors.emplace("state", Tensor(f32, {6, 64}));
+  Tensor& read = inputs.tensors.emplace("from", Tensor(i32, {2, 1})).first->second;
+  Tensor& written = inputs.tensors.emplace("places", Tensor(i32, {2, 2, 1})).first->second;
+  for (int i = 0; i < 4; ++i) written.set_bits(i, static_cast<std::uint64_t>(i));
+  read.set_bits(0, 1), read.set_bits(1, 5);
+  evaluate(spec, inputs); // its own, and one that nobody writes
+  read.set_bits(1, 0);
+  expect_user_error(
+      [&] { evaluate(spec, inputs); }, "index 'from'",
+      "element 1 of it and element 0 of places are both 0, a row of state that one part of the launch reads and another one writes",
+      "read rows that no other one writes");
 }
 
 TEST_CASE("pairs and columns") {

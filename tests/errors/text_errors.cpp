@@ -28,7 +28,7 @@ TEST_CASE("the beginning") {
 }
 
 TEST_CASE("statements") {
-  expect_at("outptu y: f16[4, 8] = x", 1, "'outptu' begins no statement", "dim, input, scalar, let or output");
+  expect_at("outptu y: f16[4, 8] = x", 1, "'outptu' begins no statement", "dim, input, scalar, let, for or output");
   expect_at("input y f16[4, 8]", 9, "'f16' stands where ':' belongs", "grammar");
   expect_at("input y: f17[4, 8]", 10, "there is no type 'f17'", "did you mean 'f16'?");
   expect_at("input y: quaternion[4, 8]", 10, "there is no type 'quaternion'", "use one of f32, f16, bf16, e4m3fn");

@@ -13,6 +13,8 @@ Expr rebuilt_view(const Expr& node, const std::vector<Expr>& operands) {
   case Op::gather: return gather(operands[0], operands[1], {.checked = node->checked});
   case Op::tile: return tile(operands[0], node->step);
   case Op::repeat: return repeat(operands[0], node->step);
+  case Op::shift_columns: return shift_columns(operands[0], node->step);
+  case Op::unstack: return unstack(operands[0], node->first);
   default: return partner(operands[0], node->step);
   }
 }
@@ -29,6 +31,7 @@ Expr rebuilt(const Expr& node, const std::vector<Expr>& operands) {
   case OpKind::group_reduce: return reduction(node.op(), operands[0], node->group);
   case OpKind::rank: return row_top(operands[0], node->step);
   case OpKind::pick: return pick(operands[0], operands[1]);
+  case OpKind::stack: return stack(operands);
   case OpKind::scan: return row_cumsum(operands[0]);
   case OpKind::scaled: return node.op() == Op::scale_up ? scale_up(operands[0], operands[1]) : scale_down(operands[0], operands[1]);
   case OpKind::transpose: return node.op() == Op::transpose ? transpose(operands[0]) : node;

@@ -3,6 +3,7 @@
 #include "gen/reference/random.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
+#include "tests/fuzz/state_draws.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -15,13 +16,14 @@ class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
       : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), ranked_(seed ^ 0x5bd1e995), paired_(seed ^ 0x2545f491),
-        options_(options), spec_(fmt::format("random_{}", seed)) {}
+        states_(seed ^ 0x9e3779b9, options.state_percent), options_(options), spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
     choose_space(reduces);
     declare_inputs();
     if (indexed_.chance(options_.indexed_percent)) add_indexed();
+    states_.add_values(space_, tensors_[0], values_);
     if (paired_.chance(options_.paired_percent)) choose_distances();
     auto reductions = reduces ? random_.between(1, 3) : 0;
     for (auto operations = random_.between(1, 12); operations > 0; --operations) {
@@ -34,7 +36,7 @@ public:
       }
     }
     for (; reductions > 0 && random_.chance(70); --reductions) reduce();
-    if (mx_.chance(options_.mx_percent) && space_.size() >= 2 && space_.back().size() % mx_block == 0) add_mx();
+    if (mx_.chance(options_.mx_percent) && space_.size() >= 2 && space_.back().size() % mx_block == 0 && !states_.shifts()) add_mx();
     if (ranked_.chance(options_.ranked_percent)) add_ranks();
     add_outputs();
     return spec_;
@@ -307,6 +309,7 @@ private:
     }
     drop_unused_aliases();
     add_scatter(values_.back());
+    states_.add_outputs(spec_, everywhere(values_.back()), everywhere(values_[values_.size() / 2]));
     for (const Output& output : pending_)
       spec_.output(output.name, output.dtype, output.value, {.in_place_of = output.in_place_of, .layout = output.layout});
   }
@@ -322,6 +325,7 @@ private:
 
   // The others for indices and views, MX formats, ranks, pairs, so that specs without them stay as they were.
   Random random_, indexed_, mx_, ranked_, paired_;
+  StateDraws states_;
   RandomSpecOptions options_;
   KernelSpec spec_;
   Shape space_;

@@ -11,6 +11,7 @@ struct RandomSpecOptions {
   int indexed_percent = 35; // specs with gathers, scatters, partners, widened columns or positions
   int mx_percent = 15;      // of those with rows of whole blocks: specs that quantise to MX formats or read them
   int ranked_percent = 20;  // specs with ranks or running sums
+  int state_percent = 12;   // of those of two dimensions or more: specs with states by slot, stacks or shifted columns
   int several_percent = 10; // specs of two problems, with inputs and sizes of their own
   int paired_percent = 15;  // of those whose columns have them: specs with partners at two or three distances, powers of two
 };

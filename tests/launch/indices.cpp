@@ -65,3 +65,46 @@ TEST_CASE("emulated: two writers of one row are a finding, unless they are decla
   CHECK(declared.findings.empty());
   CHECK((declared.cache.at(64) == 2 || declared.cache.at(64) == 4));
 }
+
+namespace {
+
+// Two sequences whose state is doubled into two slots each.
+std::vector<std::string> findings_of_state(std::int64_t first_from, std::int64_t second_from, std::int64_t second_to) {
+  const Dim sequences = dynamic("sequences");
+  const Expr state = input("state", f32, {slots, 64}), from = input("from", i64, {sequences, 1}),
+             to = input("places", i64, {sequences, 2, 1});
+  const Expr next = gather(state, from) * 2;
+  const KernelSpec spec = KernelSpec("k").output("out", f32, scatter(state, to, stack({next, next * 2})), {.in_place_of = "state"});
+  const Device device = Device::emulated("gfx942");
+  const LoadedKernel kernel = device.load(compiled(spec));
+  Tensor states(f32, {8, 64}), read(i64, {2, 1}), written(i64, {2, 2, 1});
+  read.set_bits(0, static_cast<std::uint64_t>(first_from)), read.set_bits(1, static_cast<std::uint64_t>(second_from));
+  for (int i = 0; i < 4; ++i) written.set_bits(i, static_cast<std::uint64_t>(i));
+  written.set_bits(2, static_cast<std::uint64_t>(second_to));
+  const DeviceMemory of_state = device.upload(states), of_read = device.upload(read), of_written = device.upload(written);
+  try {
+    kernel
+        .bind({{"state", of_state.tensor(f32, {8, 64})},
+               {"from", of_read.tensor(i64, {2, 1})},
+               {"places", of_written.tensor(i64, {2, 2, 1})}})
+        .launch();
+  } catch (const ExecutionError& error) {
+    return error.findings;
+  }
+  return {};
+}
+
+} // namespace
+
+TEST_CASE("emulated: states that collide are findings") {
+  CHECK(findings_of_state(1, 2, 2).empty()); // each reads one that it writes itself
+  CHECK(findings_of_state(-1, 7, -1).empty());
+  const auto twice = findings_of_state(1, 2, 0);
+  REQUIRE(!twice.empty());
+  CHECK(twice[0] == "index places: elements 0 and 2 are both 0, a row of state that is to be written once");
+  const auto foreign = findings_of_state(3, 4, 2);
+  REQUIRE(foreign.size() == 1);
+  CHECK(foreign[0] ==
+        "index from: element 0 of it and element 3 of places are both 3, a row of state that one part of the launch reads and "
+        "another one writes");
+}

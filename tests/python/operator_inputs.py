@@ -1,6 +1,8 @@
 """Inputs for the operators of kiln.torch, of small sizes, whose indices, lengths, tables and orders mean something; and what torch computes
 of them on the CPU."""
 
+import math
+
 import torch
 import torch.nn.functional as F
 from support import ARCH, FP8, FP8_MAX
@@ -49,7 +51,7 @@ class Inputs:
         if name == "position":
             return pick(SIZES["positions"], SIZES["rows"])
         if name == "slot":
-            return pick(SIZES["slots"], SIZES["rows"])
+            return pick(SIZES["slots"], math.prod(shape))
         if name == "lengths":
             return torch.tensor([5, 64])
         if name == "pages":
@@ -237,7 +239,30 @@ def argmax(x):
     return x.argmax(-1, keepdim=True).int(), x.amax(-1, keepdim=True)
 
 
+def conv1d_update(state, slot, x, bias, weight):
+    window = torch.cat((state[slot.flatten()], x[:, None]), 1)
+    return F.silu(bias + (window * weight).sum(1))
+
+
+def gated_delta_update(state, slot, a_log, a, dt_bias, v, k, b, q):
+    unit = lambda x: x * torch.rsqrt(x.pow(2).sum(-1, keepdim=True) + 1e-6)
+    old = state[slot.flatten()] * torch.exp(-a_log.exp() * F.softplus(a + dt_bias))
+    delta = (v - (old * unit(k)).sum(-1, keepdim=True)) * b.sigmoid()
+    return ((old + delta * unit(k)) * unit(q)).sum(-1, keepdim=True) * q.shape[-1] ** -0.5
+
+
+def ssm_update(state, slot, a_log, dt, dt_bias, x, b, c, skip):
+    step = F.softplus(dt + dt_bias)
+    s = state[slot.flatten()] * torch.exp(-a_log.exp() * step) + step * x * b
+    return (s * c).sum(-1, keepdim=True) + skip * x
+
+
 REFERENCES = {
+    "conv1d_update": conv1d_update,
+    "gated_delta_update": gated_delta_update,
+    "ssm_update": ssm_update,
+    "gated_norm": lambda x, weight, gate: norm(x, weight) * F.silu(gate),
+    "clamped_swiglu": lambda up, gate: (up.clamp(-7, 7) + 1) * gate.clamp(max=7) * torch.sigmoid(1.702 * gate.clamp(max=7)),
     "add_rmsnorm_quant": add_rmsnorm_quant,
     "add_rmsnorm_quant_dynamic_scale": add_rmsnorm_dynamic_quant,
     "add_rmsnorm_dynamic_quant": add_rmsnorm_dynamic_quant,

@@ -29,7 +29,7 @@ __version__: str
 Value = Expr | float  # an array of the kernel, or a number
 '''
 _TYPES = {"dtype": "Any", "shape": "tuple[int | str, ...] | list[int | str]", "saturate": "bool", "checked": "bool", "duplicates": "bool"}
-_WHOLE = ("group", "cols", "k", "first", "count", "distance", "n", "times")
+_WHOLE = ("group", "cols", "k", "first", "count", "distance", "n", "times", "index")
 
 
 def text():
@@ -44,6 +44,9 @@ def text():
             if each.kind is each.KEYWORD_ONLY and not starred:
                 takes.append("*")
                 starred = True
+            if each.kind is each.VAR_POSITIONAL:
+                takes.append(f"*{each.name}: Value")
+                continue
             is_whole = whole and each in values[-whole:] and each.name in _WHOLE
             kind = _TYPES.get(each.name) or ("int" if is_whole else "Value")
             default = "" if each.default is each.empty else f" = {each.default!r}"

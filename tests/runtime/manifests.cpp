@@ -29,6 +29,10 @@ const Model models[] = {
      {"add_rmsnorm_group_quant cols=7168 groups=56 epsilon=1e-06 fp8=e4m3fn fp8_max=448",
       "block_scaled_swiglu m=8 n=256 n2=512 k=7168 n2_groups=4 k_groups=56 fp8=e4m3fn",
       "router m=1 n=256 k=7168 top=8 sigmoid=true sorted=true dtype=bf16", "by_head m=16 heads=16 ends=17 n=576 k=192"}},
+    {"qwen3-next-80b-decode-tp4.jsonl",
+     134,
+     {"conv1d_update cols=2048 tokens=2 dtype=bf16", "gated_delta_update heads=8 kv_heads=4 d=128 cols=128 tokens=4 dtype=bf16",
+      "gated_norm cols=128 dtype=bf16"}},
 };
 
 std::vector<AotKernel> kernels_of(const Model& model, const std::vector<std::string>& archs) {

@@ -61,6 +61,7 @@ TEST_CASE("bounds are tight: most rounded results have one admissible value") {
     if (entry.is.gemm || entry.is.attention || entry.is.experts) continue; // long sums in any order
     if (entry.name == "softmax_temperature") continue;                     // exponents of any size
     if (entry.is.matrices) continue;                                       // intervals double with every normalisation
+    if (entry.is.state) continue;                                          // one long sum of what another one has left
     if (entry.name == "lse_merge") continue;                               // a logarithm may be near 0
     const KernelSpec spec = entry.build({.cols = entry.is.ranked ? 256 : 4096});
     const Inputs inputs = random_inputs(spec, 1);

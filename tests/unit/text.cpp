@@ -38,6 +38,8 @@ TEST_CASE("every catalogue entry parses back") {
         if (entry.name == "grouped_gemm_sum") space.erase(space.begin() + 1);
         if (entry.is.attention) space = {dynamic("sequences"), 8, 128};
         if (entry.name == "layernorm_modulate") space.insert(space.begin(), dynamic("batch"));
+        if (entry.is.state) space = {dynamic("tokens"), 8, 1, 128, cols};
+        if (entry.name == "conv1d_update") space = {dynamic("tokens"), cols};
         CHECK(iteration_space(spec) == space);
         const std::string text = to_text(spec);
         const KernelSpec again = parse_spec(text);

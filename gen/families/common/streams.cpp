@@ -25,9 +25,14 @@ bool converts_vectors_to(const Body& body, DType type, bool scaled = false) {
   });
 }
 
-// What a scatter writes, nobody reads.
+// What a scatter writes and no gather reads.
 bool is_target(const Body& body, const TensorPlan& input) {
-  return std::ranges::any_of(body.tensors, [&](const TensorPlan& t) { return !t.row_index.empty() && t.in_place_of == input.name; });
+  const auto reads = [&](const Value& v) {
+    const auto view = v.uses > 0 ? view_of(v.expr) : std::nullopt;
+    return view && view->tensor == input.name;
+  };
+  return std::ranges::none_of(body.values, reads) &&
+         std::ranges::any_of(body.tensors, [&](const TensorPlan& t) { return !t.row_index.empty() && t.in_place_of == input.name; });
 }
 
 // Bytes that a lane loads of a stream at a time: fewer than a chunk if elements are repeated.

@@ -20,10 +20,8 @@ std::vector<TensorPlan> tensors_of(const AnalysedSpec& spec) {
   std::vector<TensorPlan> result;
   const auto add = [&](const std::string& name) {
     for (const auto& problem : spec.problems)
-      if (const auto t = std::ranges::find(problem->body.tensors, name, &TensorPlan::name); t != problem->body.tensors.end()) {
-        result.push_back(*t);
-        return;
-      }
+      for (const TensorPlan& t : problem->body.tensors)
+        if (t.memory() == name && std::ranges::find(result, t.name, &TensorPlan::name) == result.end()) result.push_back(t);
   };
   for (const Expr& input : spec.body.inputs) add(input->name);
   for (const Output& output : spec.body.outputs) add(output.name);

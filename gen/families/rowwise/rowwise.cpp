@@ -64,6 +64,7 @@ const char* why_no_vec(const Body& body, const Value& v, int vec) {
   if (pairs_in_lane(v.expr)) return vec % (2 * v.expr->step) ? "is a multiple of two partners' distance" : nullptr;
   const auto view = view_of(v.expr);
   if (!view) return nullptr;
+  if (view->shift && vec != 1 && vec != body.cols) return "is 1, or has the whole row";
   if (view->partner % vec) return "divides the distance of partners";
   return view->tile % vec ? "divides the columns of what is tiled" : nullptr;
 }
@@ -211,7 +212,8 @@ std::string tensor_of(const Expr& stream) {
 std::optional<Refusal> why_no_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
   if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return {};
   for (const Value& v : plan.body.values)
-    if (const auto view = view_of(v.expr); view && v.uses > 0 && view->tensor == output.in_place_of)
+    if (const auto view = view_of(v.expr);
+        view && v.uses > 0 && view->tensor == output.in_place_of && (view->index.empty() || !view->keeps_columns()))
       return refuse_schedule(
           plan,
           fmt::format(
@@ -226,7 +228,7 @@ std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConf
   const Body& body = plan.body;
   const std::vector<Pass> passes = rowwise_passes(body, c);
   for (const TensorPlan& output : body.tensors) {
-    if (output.in_place_of.empty() || !output.row_index.empty()) continue;
+    if (output.in_place_of.empty()) continue;
     if (auto why = why_no_views_in_wave(plan, c, output)) return why;
     const auto at = std::ranges::find(body.outputs, output.name, &Output::name) - body.outputs.begin();
     const auto stores = [&](const Pass& pass) { return std::ranges::find(pass.stores, static_cast<int>(at)) != pass.stores.end(); };

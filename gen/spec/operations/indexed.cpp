@@ -3,6 +3,7 @@
 #include "gen/spec/math.h"
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <utility>
 
@@ -27,12 +28,13 @@ void require_rows(Op op, std::string_view which, const Expr& e) {
 
 void require_index(Op op, const Expr& index, const Expr& rows) {
   const auto subject = operation_of(op, "index");
-  if (index.op() != Op::input)
-    throw UserError(subject, fmt::format("it is a '{}', not an input", info(index.op()).name),
+  const Expr& given = index.op() == Op::unstack ? index.operands()[0] : index;
+  if (given.op() != Op::input)
+    throw UserError(subject, fmt::format("it is a '{}', not an input", info(given.op()).name),
                     "give the kernel the indices: addresses are not computed in f32");
   if (index.dtype() != i32 && index.dtype() != i64)
     throw UserError(subject, fmt::format("it is {}", to_string(index.dtype())), "use i32 or i64");
-  if (index->layout != Layout::contiguous) throw UserError(subject, "it is strided", "use Layout::contiguous");
+  if (given->layout != Layout::contiguous) throw UserError(subject, "it is strided", "use Layout::contiguous");
   if (index.shape().empty() || !same_size(index.shape().back(), 1))
     throw UserError(subject, fmt::format("its shape {} does not end with 1", to_text(index.shape())),
                     "give it one index a row: [tokens, 1], or [tokens, 1, 1] for rows of two dimensions");
@@ -65,11 +67,17 @@ void require_pairs(Op op, std::int64_t cols, std::int64_t distance) {
                     fmt::format("use a distance whose double divides the columns{}", cols % 2 ? "; their number is odd" : ""));
 }
 
-Expr with_columns(Op op, Expr x, std::int64_t times) {
-  if (x.op() != Op::input && x.op() != Op::gather)
+// An input, or rows of one.
+void require_in_memory(Op op, const Expr& x) {
+  const bool is_slice = x.op() == Op::unstack && op == Op::shift_columns;
+  if (x.op() != Op::input && x.op() != Op::gather && !is_slice)
     throw UserError(operation_of(op), fmt::format("its operand is a '{}'", info(x.op()).name),
                     "apply it to an input or to a gather of one, and compute with the result");
   require_no_bool(op, x);
+}
+
+Expr with_columns(Op op, Expr x, std::int64_t times) {
+  require_in_memory(op, x);
   const std::int64_t cols = known_columns(op, x);
   if (times < 2 || times > max_dim_size / cols)
     throw UserError(operation_of(op), fmt::format("it makes {} times {} columns", times, cols),
@@ -132,6 +140,16 @@ Expr partner(Expr x, std::int64_t distance) {
   const DType type = x.dtype();
   Shape shape = x.shape();
   return Expr(Node{.op = Op::partner, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .step = distance});
+}
+
+Expr shift_columns(Expr x, std::int64_t distance) {
+  require_in_memory(Op::shift_columns, x);
+  if (const std::int64_t cols = known_columns(Op::shift_columns, x); distance == 0 || std::abs(distance) >= cols)
+    throw UserError(operation_of(Op::shift_columns), fmt::format("it moves {} columns by {}", cols, distance),
+                    "use a distance below the number of columns, to either side");
+  const DType type = x.dtype();
+  Shape shape = x.shape();
+  return Expr(Node{.op = Op::shift_columns, .dtype = type, .shape = std::move(shape), .operands = {std::move(x)}, .step = distance});
 }
 
 Expr pair_sign(Dim cols, std::int64_t distance) {

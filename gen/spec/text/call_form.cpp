@@ -16,6 +16,8 @@ int count_of_numbers(Op op) {
   case Op::partner:
   case Op::tile:
   case Op::repeat:
+  case Op::shift_columns:
+  case Op::unstack:
   case Op::row_top:
   case Op::matmul_nt_w4: return 1;
   default: return info(op).kind == OpKind::group_reduce || info(op).kind == OpKind::sort ? 1 : 0;

@@ -43,7 +43,7 @@ std::string place(const Token& token) { return fmt::format("spec text, line {}, 
 std::string quoted(const Token& token) { return token.kind == Token::Kind::end ? "the end of the text" : fmt::format("'{}'", token.text); }
 
 std::vector<Token> tokenize(std::string_view text) {
-  constexpr std::string_view symbols = "+-*/()[]:=,";
+  constexpr std::string_view symbols = "+-*/()[]{}:=,";
   std::vector<Token> tokens;
   int line = 1;
   std::size_t line_start = 0;
@@ -73,7 +73,7 @@ std::vector<Token> tokenize(std::string_view text) {
       throw UserError(place(token), fmt::format("the character '{}' has no meaning here", printable(text[i])),
                       text[i] == '<' || text[i] == '>'
                           ? "comparisons are functions: lt(a, b), le, gt, ge, eq, ne"
-                          : "the text has names, numbers, the symbols + - * / ( ) [ ] : = , and comments after #");
+                          : "the text has names, numbers, the symbols + - * / ( ) [ ] { } : = , and comments after #");
     }
     tokens.push_back(token);
     i += token.text.size();

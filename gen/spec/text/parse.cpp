@@ -69,7 +69,8 @@ private:
     if (token.text == "scalar") return scalar_statement();
     if (token.text == "let") return let();
     if (token.text == "output") return output();
-    refuse(token, fmt::format("{} begins no statement", quoted(token)), "begin with dim, input, scalar, let or output");
+    if (token.text == "for") return repeated(), std::nullopt;
+    refuse(token, fmt::format("{} begins no statement", quoted(token)), "begin with dim, input, scalar, let, for or output");
   }
 
   void dim() {
@@ -132,7 +133,54 @@ private:
     const Token token = expect_name("the value's name");
     at(token, [&] { require_name("value", token.text); });
     expect("=");
-    return declare(token, sum());
+    const Expr value = sum();
+    const auto known = values_.find(std::string(token.text));
+    if (counters_.empty() || known == values_.end() || is_leaf(known->second.value)) return declare(token, value);
+    known->second = {token, value};
+    return value;
+  }
+  static bool is_leaf(const Expr& value) { return value.op() == Op::input || value.op() == Op::scalar; }
+
+  // for t: 4 { let ... stack ... }: its statements for t = 0, 1, 2 and 3. A let of a name that is known gives it a new value, other names
+  // end with each turn; a stack has the values of all turns.
+  void repeated() {
+    const Token counter = expect_name("the counter's name");
+    at(counter, [&] { require_name("counter", counter.text); });
+    expect(":");
+    const std::int64_t times = expect_integer();
+    if (times < 1 || times > max_stacked)
+      refuse(counter, fmt::format("'{}' counts {} turns", counter.text, times), fmt::format("use 1 to {}", max_stacked));
+    if (!counters_.try_emplace(std::string(counter.text), 0).second || values_.contains(std::string(counter.text)))
+      refuse(counter, fmt::format("'{}' is declared twice", counter.text), "rename one of them");
+    expect("{");
+    const std::size_t first = position();
+    std::map<std::string, std::pair<Token, std::vector<Expr>>> stacks;
+    for (std::int64_t turn = 0; turn < times; ++turn) {
+      return_to(first);
+      counters_[std::string(counter.text)] = turn;
+      const std::map<std::string, Declared> before = values_;
+      while (!accept("}")) turn_statement(stacks);
+      std::erase_if(values_, [&](const auto& each) { return !before.contains(each.first); });
+    }
+    counters_.erase(std::string(counter.text));
+    for (auto& [name, stacked] : stacks)
+      declare(stacked.first, at(stacked.first, [&] { return times == 1 ? stacked.second[0] : stack(stacked.second); }));
+  }
+  void turn_statement(std::map<std::string, std::pair<Token, std::vector<Expr>>>& stacks) {
+    const Token token = take();
+    if (token.text == "let") return static_cast<void>(let());
+    if (token.text != "stack")
+      refuse(token, fmt::format("{} begins no statement of a loop", quoted(token)), "use let and stack, and end it with }");
+    const Token name = expect_name("the stack's name");
+    at(name, [&] { require_name("value", name.text); });
+    expect("=");
+    stacks.try_emplace(std::string(name.text), name, std::vector<Expr>{}).first->second.second.push_back(sum());
+  }
+
+  // A whole number, or the counter of a loop.
+  std::int64_t whole_number() {
+    if (const auto counter = counters_.find(std::string(current().text)); counter != counters_.end()) return take(), counter->second;
+    return accept("-") ? -expect_integer() : expect_integer();
   }
 
   Expr output() {
@@ -160,10 +208,14 @@ private:
     std::set<const Node*> reached;
     for (const Expr& node : nodes_in_order(spec_)) reached.insert(&node.node());
     for (const Expr& node : nodes_in_order(operands_)) reached.insert(&node.node());
+    const auto is_reached = [&](const Expr& value) { // a stack is rounded value by value
+      const auto one = [&](const Expr& each) { return reached.contains(&each.node()); };
+      return one(value) || (value.op() == Op::stack && std::ranges::all_of(value.operands(), one));
+    };
     const Declared* unused = nullptr;
     for (const auto& [name, declared] : values_) {
       const bool earlier = !unused || declared.token.text.data() < unused->token.text.data(); // both point into the text
-      if (!reached.contains(&declared.value.node()) && earlier) unused = &declared;
+      if (!is_reached(declared.value) && earlier) unused = &declared;
     }
     if (unused) refuse(unused->token, fmt::format("'{}' is used by no output", unused->token.text), "use it or remove it");
   }
@@ -249,10 +301,10 @@ private:
     std::int64_t numbers[2] = {};
     if (form->type) separate(), type = expect_type();
     if (form->shape) separate(), extents = shape();
-    // pointwise() says how many operands it takes.
-    const bool counts_itself = !form->helper && info(form->op).reference != nullptr;
+    // pointwise() and stack() say how many operands they take.
+    const bool counts_itself = !form->helper && (info(form->op).reference != nullptr || form->op == Op::stack);
     while (counts_itself ? of.empty() || at_text(",") : std::ssize(of) < form->operands) separate(), of.push_back(sum());
-    for (int i = 0; i < form->numbers; ++i) separate(), numbers[i] = expect_integer();
+    for (int i = 0; i < form->numbers; ++i) separate(), numbers[i] = whole_number();
     const IndexOptions options = index_options(*form);
     expect(")");
     return at(token, [&] {
@@ -306,6 +358,9 @@ private:
     case Op::partner: return partner(of[0], first);
     case Op::tile: return tile(of[0], first);
     case Op::repeat: return repeat(of[0], first);
+    case Op::shift_columns: return shift_columns(of[0], first);
+    case Op::unstack: return unstack(of[0], first);
+    case Op::stack: return stack(of);
     case Op::row_top: return row_top(of[0], first);
     case Op::pick: return pick(of[0], of[1]);
     case Op::row_cumsum: return row_cumsum(of[0]);
@@ -320,6 +375,7 @@ private:
   std::map<std::string, Dim> dims_;
   std::map<std::string, Declared> values_;
   std::vector<Expr> operands_; // of products, which hold what these stand for
+  std::map<std::string, std::int64_t> counters_; // of the loops around a statement
 };
 
 KernelSpec parse_spec(std::string_view text) { return SpecParser::parse(text); }

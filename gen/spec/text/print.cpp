@@ -162,6 +162,7 @@ private:
     if (node->group != 0) arguments += fmt::format(", {}", node->group);
     if (node.op() == Op::columns) arguments += fmt::format(", {}, {}", node->first, node.shape().back().size());
     if (node.op() == Op::ungroup_rows) arguments += fmt::format(", {}", (node.shape().end() - 2)->text());
+    if (node.op() == Op::unstack) arguments += fmt::format(", {}", node->first);
     if (node.op() == Op::ungroup) arguments += fmt::format(", {}", node.shape().back().size());
     const std::string_view function = node.op() == Op::cast && !node->saturate ? "cast_nonsaturating" : info(node.op()).name;
     return {fmt::format("{}({})", function, arguments), primary};

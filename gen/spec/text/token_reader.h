@@ -29,6 +29,10 @@ public:
     return true;
   }
 
+  // The place of the next token, and back there.
+  std::size_t position() const { return next_; }
+  void return_to(std::size_t position) { next_ = position; }
+
   // These throw UserError when something else stands there.
   void expect(std::string_view text);
   Token expect_name(std::string_view what);

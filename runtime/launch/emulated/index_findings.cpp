@@ -10,7 +10,10 @@ namespace kiln {
 IndexFindings::IndexFindings(const Kernel& kernel) : arguments_(kernel.arguments().begin(), kernel.arguments().end()) {
   // Most kernels have none: their specs are not read.
   const std::string text = kernel.spec_text();
-  if (text.find("gather(") != text.npos || text.find("scatter(") != text.npos) uses_ = index_uses(parse_spec(text));
+  if (text.find("gather(") != text.npos || text.find("scatter(") != text.npos) {
+    const KernelSpec spec = parse_spec(text);
+    uses_ = index_uses(spec), state_uses_ = state_uses(spec);
+  }
   if (text.find("attention_scores") != text.npos) length_uses_ = length_uses(parse_spec(text));
   if (text.find("by_expert(") != text.npos || text.find("sum_of_experts(") != text.npos) expert_uses_ = expert_uses(parse_spec(text));
 }
@@ -57,6 +60,14 @@ std::vector<std::string> IndexFindings::find(std::span<const std::byte> argument
     if (!read) continue;
     if (const auto bad = first_bad_index(use, indices, size(arguments, use.rows.shape()[0]), *read))
       findings.push_back(fmt::format("index {}: {}", use.index->name, *bad));
+  }
+  for (const StateUse& use : state_uses_) {
+    const std::int64_t reads = count(arguments, use.reads.index), writes = count(arguments, use.writes.index);
+    const auto read = reader(arguments, memory, use.reads.index, reads), written = reader(arguments, memory, use.writes.index, writes);
+    if (!read || !written) continue;
+    const std::int64_t owners = size(arguments, use.reads.index.shape()[0]);
+    if (const auto foreign = first_foreign_row(use, owners, {reads, *read}, {writes, *written}))
+      findings.push_back(fmt::format("index {}: {}", use.reads.index->name, *foreign));
   }
   for (const LengthUse& use : length_uses_) {
     const std::int64_t sequences = count(arguments, use.lengths);

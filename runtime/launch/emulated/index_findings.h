@@ -30,6 +30,7 @@ private:
   std::int64_t count(std::span<const std::byte> arguments, const Expr& index) const;
 
   std::vector<IndexUse> uses_;
+  std::vector<StateUse> state_uses_;
   std::vector<LengthUse> length_uses_;
   std::vector<ExpertUse> expert_uses_;
   std::vector<KernelArgument> arguments_; // of the kernel
