@@ -119,6 +119,10 @@ struct GemmConfig {
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
   constexpr bool wide_scales() const { return b.encoding == Encoding::int4 && b.zero_bytes == 0 && !k_tail() && load_k() % b.group == 0 && load_k() / b.group <= 2 && groups() >= 4; }
   constexpr int scale_quads() const { return ceil_div(stages * step_k() / b.group, 4); } // such loads of a row in a turn of the ring
+  // Whether a load has whole lines of eight rows, so that no cache has to keep a half until it is asked for.
+  constexpr bool whole_lines() const {
+    return method == GemmMethod::matrix && loads == 2 && a.bits == b.bits && (b.plain() || block_scaled()) && !b.preshuffled && !batch_invariant && !k_tail();
+  }
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b.bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
   constexpr int k_stride() const { return b.preshuffled ? 16 : 1; }
@@ -132,6 +136,11 @@ struct GemmConfig {
   // Pieces of 16 elements a lane that a row of A in LDS has; and whether a wave can hold all that it takes in registers while they come.
   constexpr int staged_pieces() const { return ceil_div(max_steps() * step_bytes() / 16, wave_size); }
   constexpr bool prefetches_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (a.norm_parts > 0 ? 8 : 16); }
+  // Loads of a lane that ask for rows of A before the steps do, each workgroup of an XCD for a share: where A is a good part of what a CU loads.
+  constexpr int rows_ahead_loads(int xcds) const {
+    if (by_expert() || a.quantises || rows < 8 || workgroups < 2 * xcds) return 0;
+    return ceil_div(ceil_div(rows * ceil_div(a_row_bytes(), 128), workgroups / xcds), threads());
+  }
   constexpr int staged_row() const { return max_steps() * step_bytes() + 16; }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
   constexpr int tiles() const { return ceil_div(n, tile_n); }
@@ -176,9 +185,18 @@ struct GemmConfig {
   constexpr int planes_per_wave() const { return method == GemmMethod::dot && b.preshuffled ? lanes_per_row() : 1; }
   constexpr int planes() const { return summing_waves() * planes_per_wave(); }
   constexpr int lds_row() const { return products * tile_n + 4; }
+  constexpr int lds_of_sums(int of_rows) const { return planes() * of_rows * lds_row() * 4; }
+  // Rows whose sums meet there at a time: all, or as many as three quarters of the smallest LDS hold, in whole chunks of every lane.
+  constexpr int sum_rows() const {
+    constexpr int most = 48 << 10;
+    for (int some = 64; lds_of_sums(rows) > most && some >= edge(); some /= 2)
+      if (some < rows && some * chunks_per_row() % threads() == 0 && lds_of_sums(some) <= most) return some;
+    return rows;
+  }
+  constexpr int sum_rounds() const { return ceil_div(rows, sum_rows()); }
   constexpr int list_bytes() const { return by_expert() ? blocks() * 4 + ceil_div(experts.pairs() * 2, 4) * 4 + 4 + 16 : 0; } // of blocks and pairs
   constexpr int lds_bytes() const {
-    return list_bytes() + planes() * rows * lds_row() * 4 + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (a.quantises ? ceil_div(rows, 4) * 16 : 0) +
+    return list_bytes() + lds_of_sums(sum_rows()) + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (a.quantises ? ceil_div(rows, 4) * 16 : 0) +
            (staged ? rows * staged_row() : 0);
   }
 

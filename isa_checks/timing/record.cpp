@@ -10,6 +10,7 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <numeric>
+#include <ranges>
 
 namespace kiln::timing {
 namespace {
@@ -194,6 +195,24 @@ void measure_spans(Workgroup& w, const std::vector<Buffer>& buffers) {
   }
 }
 
+// Whether all begin at one place of the lines that they share. Else they take those in orders of their own.
+bool begin_alike(const Record& r) {
+  for (const Buffer& b : r.buffers) {
+    if (b.sharing() < 1.5) continue;
+    const auto begins = [&](const Workgroup& w) -> uint64_t {
+      uint64_t first = 0, least = b.end_line;
+      for (const uint64_t line : w.lines | std::views::filter([&](uint64_t l) { return l >= b.first_line && l < b.end_line; })) {
+        if (least == b.end_line) first = line;
+        least = std::min(least, line);
+      }
+      return least == b.end_line ? 0 : first - least;
+    };
+    const uint64_t first = begins(r.recorded.front());
+    if (std::ranges::any_of(r.recorded, [&](const Workgroup& w) { return begins(w) != first; })) return false;
+  }
+  return true;
+}
+
 double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instructions, const isa::TargetFacts& target) {
   std::vector<double> of(r.code.size(), 0);
   for (std::size_t i = 0; i < instructions.size(); ++i)
@@ -246,7 +265,8 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));
   const bool alike = r.recorded.size() > 1 &&
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
-  if (r.recorded.size() < r.workgroups && !alike) {
+  if (alike) r.buffers = count_buffers(r, memory);
+  if (r.recorded.size() < r.workgroups && (!alike || !begin_alike(r))) {
     run_only(all_steps <= affordable_steps
                  ? all_of(r.workgroups)
                  : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));

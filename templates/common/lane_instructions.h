@@ -13,6 +13,13 @@ template <Shift control, int rows = 0xf> KILN_DEVICE f32 shifted(f32 value) {
 template <Shift control, int rows = 0xf> KILN_DEVICE u32 shifted(u32 value) {
   return static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), static_cast<int>(control), rows, 0xf, false));
 }
+// Of every 16 lanes the upper eight give what they have in `first` for what the lower eight have in `second`.
+KILN_DEVICE void exchange_eights(u32& first, u32& second) {
+  constexpr int rotate8 = 0x128, upper = 0xc, lower = 0x3; // banks of four lanes
+  const int a = static_cast<int>(first), b = static_cast<int>(second);
+  first = static_cast<u32>(__builtin_amdgcn_update_dpp(a, b, rotate8, 0xf, upper, false));
+  second = static_cast<u32>(__builtin_amdgcn_update_dpp(b, a, rotate8, 0xf, lower, false));
+}
 // The lowest of the lanes that `condition` holds in, if there is one; and the number of one lane, the same in all.
 KILN_DEVICE int first_lane(bool condition) { return __builtin_ctzll(__builtin_amdgcn_ballot_w64(condition)); }
 template <class Lane> KILN_DEVICE u32 read_lane(u32 value, Lane lane) {

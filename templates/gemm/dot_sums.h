@@ -30,7 +30,7 @@ template <GemmConfig config, class A, class B> struct GemmSums<config, A, B, Gem
   }
   KILN_MEMBER void settle() {} // nothing is pending
   // Lanes of a row that are neighbours add up their sums; else each quarter of the wave has a plane of LDS.
-  KILN_MEMBER void to_lds(f32* tile) const {
+  KILN_MEMBER void to_lds(f32* tile, int) const {
     const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int r = 0; r < rows; ++r)

@@ -6,6 +6,7 @@
 #include "gemm/prefetched.h"
 #include "gemm/producers.h"
 #include "gemm/ring.h"
+#include "gemm/rows_ahead.h"
 #include "gemm/staging.h"
 #include "gemm/tile_parts.h"
 
@@ -62,7 +63,7 @@ public:
 
 private:
   KILN_MEMBER Gemm(const A* a, u32 rows, void* workspace, const void* a_scale, Tiles tiles, u32 block)
-      : a_(a), a_scale_(a_scale), rows_(rows), tiles_(tiles), stream_(workspace, workgroup_in_order<config.workgroups>(block), Runs{tiles.steps()}),
+      : a_(a), a_scale_(a_scale), rows_(rows), block_(block), tiles_(tiles), stream_(workspace, workgroup_in_order<config.workgroups>(block), Runs{tiles.steps()}),
         workspace_(static_cast<char*>(workspace)) {}
   static KILN_MEMBER typename Parts::Lds& lds() { return Parts::lds(); }
 
@@ -91,6 +92,8 @@ private:
         return;
       }
     }
+    using Ahead = Either<(config.rows_ahead_loads(xcds) > 0), RowsAhead<config>, NoRowsAhead>;
+    const auto rows_ahead = Ahead::load(a_, rows_, block_);
     Steps steps;
     tiles_.start(steps, index, a_scale_);
     if constexpr (config.quantises_steps()) {
@@ -106,6 +109,7 @@ private:
     staging.begin(segment);
     begin(steps, segment, b...);
     staging.finish(segment);
+    platform::pin_computed(rows_ahead);
     for (bool again = false;; again = true) {
       typename NearBy::Words words;
       steps.accumulate([&] KILN_LAMBDA {
@@ -123,7 +127,7 @@ private:
       if (config.crosses() && again) platform::barrier(); // LDS is read no more
       if constexpr (Steps::sums) {
         platform::await_mfma_results<config.edge()>();
-        steps.to_lds(lds().tiles[index * config.planes_per_wave()]);
+        steps.to_lds(lds().tiles[index * config.planes_per_wave()], 0);
       }
       if constexpr (config.publishes()) {
         if (platform::thread_id() == 0) lds().arrived = arrived;
@@ -131,7 +135,7 @@ private:
       }
       platform::barrier();
       if constexpr (config.publishes()) stream_.store_generation();
-      finish(segment, epilogue);
+      finish(steps, index, segment, epilogue);
       if constexpr (config.experts.sums)
         if (!left || next.tile != segment.tile) add_pairs(segment.tile, epilogue);
       if (!config.crosses() || !left) return;
@@ -148,9 +152,16 @@ private:
   }
 
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
-  template <class Epilogue> KILN_MEMBER void finish(const Segment& segment, Epilogue& epilogue) {
+  template <class Steps, class Epilogue> KILN_MEMBER void finish(const Steps& steps, u32 index, const Segment& segment, Epilogue& epilogue) {
     Parts parts;
-    parts.sum_waves();
+    parts.sum_waves(0);
+#pragma unroll
+    for (int round = 1; round < config.sum_rounds(); ++round) { // as LDS has room for the sums of some rows only
+      platform::barrier();
+      if constexpr (Steps::sums) steps.to_lds(lds().tiles[index * config.planes_per_wave()], round);
+      platform::barrier();
+      parts.sum_waves(round);
+    }
     if constexpr (config.a.norm_parts > 0) {
       const f32 scale = *norm_.scale;
       Parts::each_part([&](int c, int p) KILN_LAMBDA { parts.of[c][p] *= Part(scale); });
@@ -216,7 +227,7 @@ private:
   const A* a_;
   const void* a_scale_;
   [[no_unique_address]] Either<(config.a.norm_parts > 0), RowNorm, NoNorm> norm_;
-  u32 rows_, finished_ = 0; // tiles; with sums over experts, those of the same columns
+  u32 rows_, block_, finished_ = 0; // tiles; with sums over experts, those of the same columns
   Tiles tiles_;
   StreamK<config.shared(), Runs, !config.by_expert()> stream_;
   char* workspace_;

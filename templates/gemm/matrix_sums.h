@@ -29,13 +29,22 @@ template <GemmConfig config, class A, class B> struct MatrixSums {
   KILN_MEMBER void clear() {
     for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA { sums[p][i][r] = S(0); });
   }
-  KILN_MEMBER void add(const Slot& slot) {
+  KILN_MEMBER void add(Slot& slot) {
+    if constexpr (Operands::whole_lines) slot.arrange_b();
     if constexpr (config.block_scaled()) {
+      for_each<a_rows>([&](int r) KILN_LAMBDA { slot.arrange_a(r); });
       add_groups(slot);
     } else if constexpr (config.a.mx()) {
       add_of_mx(slot);
     } else if constexpr (config.quantises_steps()) {
       add_quantised(slot);
+    } else if constexpr (Operands::whole_lines) {
+      for_each<a_rows>([&](int r) KILN_LAMBDA { // a row tile at a time, or all are arranged first, into registers of their own
+        slot.arrange_a(r);
+        for (int u = 0; u < config.loads; u += words)
+          for_each<products, b_rows>([&](int p, int i) KILN_LAMBDA { multiply_at(slot, p, i, r, u, sums[p][i][r]); });
+        platform::schedule_barrier();
+      });
     } else if constexpr (Operands::ratio == 1) {
       multiply_in_order(slot);
     } else {
@@ -64,10 +73,11 @@ template <GemmConfig config, class A, class B> struct MatrixSums {
       for (int t = (tiles - 1) / pending * pending; t < tiles; ++t) add_group(t);
     }
   }
-  KILN_MEMBER void to_lds(f32* tile) const {
+  KILN_MEMBER void to_lds(f32* tile, int round) const {
     const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int r = 0; r < a_rows; ++r) {
+      if (r * edge / config.sum_rows() != round) continue;
       const u32 row = r * edge + lane % edge;
       if (config.rows % edge && row >= static_cast<u32>(config.rows)) continue;
 #pragma unroll
@@ -78,7 +88,7 @@ template <GemmConfig config, class A, class B> struct MatrixSums {
 #pragma unroll
           for (int q = 0; q < quads; ++q) {
             const Vec<f32, 4> four = {numbers[4 * q], numbers[4 * q + 1], numbers[4 * q + 2], numbers[4 * q + 3]};
-            *reinterpret_cast<Vec<f32, 4>*>(tile + row * config.lds_row() + p * config.tile_n + i * edge + q * 8 + lane / edge * 4) = four;
+            *reinterpret_cast<Vec<f32, 4>*>(tile + (row - round * config.sum_rows()) * config.lds_row() + p * config.tile_n + i * edge + q * 8 + lane / edge * 4) = four;
           }
         }
     }

@@ -66,20 +66,8 @@ template <GemmConfig config, class A, class B> struct GemmSlots {
   // Calls f(load's number, product or row of A, row of B or word of A, u) in the order of a slot.
   template <bool of_b, class F> KILN_DEVICE void each_load(F f) {
     int n = 0;
-#pragma unroll
-    for (int u = 0; u < config.loads; ++u) {
-      if constexpr (of_b) {
-#pragma unroll
-        for (int p = 0; p < config.products; ++p)
-#pragma unroll
-          for (int i = 0; i < Operands::b_rows; ++i) f(n++, p, i, u);
-      } else {
-#pragma unroll
-        for (int i = 0; i < Operands::a_rows; ++i)
-#pragma unroll
-          for (int w = 0; w < Operands::ratio; ++w) f(n++, i, w, u);
-      }
-    }
+    if constexpr (of_b) for_each<config.products, Operands::b_rows, config.loads>([&](int p, int i, int u) KILN_LAMBDA { f(n++, p, i, u); });
+    else for_each<Operands::a_rows, config.loads, Operands::ratio>([&](int i, int u, int w) KILN_LAMBDA { f(n++, i, w, u); });
   }
 };
 
@@ -243,7 +231,7 @@ public:
     }
     at_the_end();
   }
-  KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
+  KILN_MEMBER void to_lds(f32* tile, int round) const { sums_.to_lds(tile, round); }
 
 private:
   Operands operands_; // for the end of k only

@@ -99,7 +99,7 @@ public:
     }
   }
 
-  KILN_MEMBER void to_lds(f32* tile) const { sums_.to_lds(tile); }
+  KILN_MEMBER void to_lds(f32* tile, int round) const { sums_.to_lds(tile, round); }
   // With config.a.quantises: the largest magnitude of each row of A.
   KILN_MEMBER void take_largest(const f32* largest) { sums_.take_largest(largest); }
   // With config.a.norm_parts: what each row of A is multiplied by.

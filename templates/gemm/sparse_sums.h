@@ -37,7 +37,7 @@ template <GemmConfig config, class A, class B> struct GemmSums<config, A, B, Gem
     }
   }
   KILN_MEMBER void settle() {} // nothing is pending
-  KILN_MEMBER void to_lds(f32* tile) const {
+  KILN_MEMBER void to_lds(f32* tile, int) const {
     const u32 lane = platform::thread_id() % wave_size;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {

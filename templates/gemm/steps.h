@@ -1,5 +1,7 @@
 // Steps of a skinny GEMM: what a lane loads for one step along k, and how it is multiplied. One struct a method.
 #pragma once
+#include "common/lane_instructions.h"
+#include "common/loops.h"
 #include "common/matrix.h"
 #include "common/memory.h"
 #include "common/reduce.h"
@@ -16,6 +18,9 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
   static constexpr int b_rows = config.tile_n / config.rows_per_load(); // loads that cover the rows of a tile
   static constexpr int a_rows = config.method == GemmMethod::dot ? config.rows : config.method == GemmMethod::sparse ? 1 : config.row_tiles();
   static constexpr bool tail = config.k_tail();
+  // A load has whole lines of eight rows. Two of them make two words of each of 16 rows, which lanes exchange (GemmSlot::arrange).
+  static constexpr bool whole_lines = config.whole_lines();
+  static constexpr int offsets = whole_lines ? 2 : 1; // of the loads of a row tile
   // Scaled matrix instructions take 16 bytes of each half of 128 elements of 8 bits, where 4-bit ones lie 32 in sequence.
   static constexpr bool a_in_halves = config.a.mx() && ratio == 2 && has_scaled_mfma;
   static constexpr u32 a_word_bytes = a_in_halves ? 64 : 16; // from a word of A to the next one of the load
@@ -29,21 +34,20 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
   u32 staged = 0; // bytes of A's rows in LDS before the step that the addresses are at
   const char* b[config.products];
   u32 lane_k = 0; // with a tail of k: this lane's first byte of B's rows in the step that the addresses are at
-  u32 b_offset[b_rows], a_offset[a_rows];
+  u32 b_offset[b_rows][offsets], a_offset[a_rows][offsets];
   [[no_unique_address]] Scales scales;
 
   // The lane's rows of A: row_of(i) is the place in memory of row i of the tile.
   template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale) {
     const u32 lane = platform::thread_id() % wave_size;
-#pragma unroll
-    for (int i = 0; i < a_rows; ++i) {
+    for_each<a_rows, offsets>([&](int i, int u) KILN_LAMBDA {
       u32 row = static_cast<u32>(i); // dot: all lanes have the same
-      if constexpr (config.is_matrix()) row = i * config.edge() + lane % config.edge();
+      if constexpr (config.is_matrix()) row = i * config.edge() + (whole_lines ? u * 8 + lane % 8 : lane % config.edge());
       if constexpr (config.method == GemmMethod::sparse) row = lane % 16 / 2;
       row = row_of(row);
-      if constexpr (config.staged) a_offset[i] = row * config.staged_row() + lane_bytes();
-      else a_offset[i] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * (a_in_halves ? 1 : ratio));
-    }
+      if constexpr (config.staged) a_offset[i][u] = row * config.staged_row() + lane_bytes();
+      else a_offset[i][u] = row * config.a_row_bytes() + (tail ? 0 : lane_bytes() * (a_in_halves ? 1 : ratio));
+    });
     if constexpr (normed) {
       weights = static_cast<const char*>(a_scale);
       weight_offset = tail ? 0 : lane_bytes() * ratio;
@@ -59,20 +63,20 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
     int p = 0;
     ((b[p++] = detail::values_of(matrices) + first), ...);
     if constexpr (tail) lane_k = k + lane_bytes();
-    const auto row_of = [tile](int i) KILN_LAMBDA {
+    const auto row_of = [tile](int i, int u = 0) KILN_LAMBDA {
       const u32 lane = platform::thread_id() % wave_size;
-      const u32 row = i * config.rows_per_load() + (config.row_side_by_side() ? lane / lanes : lane % config.rows_per_load());
+      const u32 in_load = config.row_side_by_side() ? lane / lanes : whole_lines ? u * 8 + lane % 8 : lane % config.rows_per_load();
+      const u32 row = i * config.rows_per_load() + in_load;
       if constexpr (!config.n_tail()) return row;
       const u32 rows = config.n - tile * config.tile_n;
       return row < rows ? row : rows - 1;
     };
-#pragma unroll
-    for (int i = 0; i < b_rows; ++i) {
-      const u32 row = row_of(i);
-      if constexpr (config.b.preshuffled) b_offset[i] = row / 16 * 16 * config.row_bytes() + row % 16 * 16;
-      else b_offset[i] = row * config.row_bytes();
-      if constexpr (!tail) b_offset[i] += lane_bytes() * config.k_stride();
-    }
+    for_each<b_rows, offsets>([&](int i, int u) KILN_LAMBDA {
+      const u32 row = row_of(i, u);
+      if constexpr (config.b.preshuffled) b_offset[i][u] = row / 16 * 16 * config.row_bytes() + row % 16 * 16;
+      else b_offset[i][u] = row * config.row_bytes();
+      if constexpr (!tail) b_offset[i][u] += lane_bytes() * config.k_stride();
+    });
     scales.move_to(tile, step, row_of, matrices...);
   }
   KILN_MEMBER void advance(int steps) {
@@ -97,7 +101,7 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
     const Place at = place_of_a(row, step, u, word);
     return platform::load_word(at.base, at.offset);
   }
-  KILN_MEMBER Word16 take_a(int row, u32 step, int u) const { return StagedRows<config>::take(a_offset[row] + staged + bytes_to(step, u)); }
+  KILN_MEMBER Word16 take_a(int row, u32 step, int u) const { return StagedRows<config>::take(a_offset[row][0] + staged + bytes_to(step, u)); }
   KILN_MEMBER Word16 load_weight(u32 step, int u, int word) {
     platform::pin_vgpr(weight_offset);
     if constexpr (tail) return platform::load_word(weight + word * 16, clamped_k(step, u) * ratio);
@@ -108,19 +112,21 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
     u32 offset;
   };
   KILN_MEMBER Place place_of_b(int product, int row, u32 step, int u) {
-    platform::pin_vgpr(b_offset[row]);
-    if constexpr (tail) return {b[product], b_offset[row] + clamped_k(step, u) * config.k_stride()};
-    else return {b[product] + bytes_to(step, u) * config.k_stride(), b_offset[row]};
+    u32& offset = b_offset[row][whole_lines ? u : 0];
+    platform::pin_vgpr(offset);
+    if constexpr (tail) return {b[product], offset + clamped_k(step, u) * config.k_stride()};
+    else return {b[product] + bytes_to(step, u) * config.k_stride(), offset};
   }
   KILN_MEMBER Place place_of_a(int row, u32 step, int u, int word) {
-    platform::pin_vgpr(a_offset[row]);
+    u32& offset = a_offset[row][whole_lines ? u : 0];
+    platform::pin_vgpr(offset);
     if constexpr (tail && a_in_halves) {
       const u32 at = place_in_a(step, u, word), last = config.a_row_bytes() - 16;
-      return {a, a_offset[row] + (at < last ? at : last)};
+      return {a, offset + (at < last ? at : last)};
     } else if constexpr (tail) {
-      return {a + word * 16, a_offset[row] + clamped_k(step, u) * ratio};
+      return {a + word * 16, offset + clamped_k(step, u) * ratio};
     } else {
-      return {a + bytes_to(step, u) * ratio + word * a_word_bytes, a_offset[row]};
+      return {a + bytes_to(step, u) * ratio + word * a_word_bytes, offset};
     }
   }
   // Whether the lane's part of load `u` of a step lies beyond the end of the rows: it read the end of the row instead.
@@ -135,9 +141,10 @@ private:
   KILN_MEMBER u32 place_in_a(u32 step, int u, int word) const {
     return (lane_k + bytes_to(step, u)) * ratio - lane_bytes() + word * a_word_bytes;
   }
-  KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + u * lanes * 16; }
+  KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + (whole_lines ? 0 : u * lanes * 16); }
   KILN_DEVICE u32 lane_bytes() {
     const u32 lane = platform::thread_id() % wave_size;
+    if constexpr (whole_lines) return lane / 16 * 32 + lane / 8 % 2 * 16;
     return (config.row_side_by_side() ? lane % lanes : lane / config.rows_per_load()) * 16;
   }
   KILN_MEMBER u32 clamped_k(u32 step, int u) const {
@@ -160,24 +167,22 @@ template <GemmConfig config, class A, class B> struct GemmSlot {
   [[no_unique_address]] Either<Operands::normed, ColumnWeights<config.loads * Operands::ratio>, NoWeights> weights;
   [[no_unique_address]] GemmScales<config> scales;
 
-  // `step` counts from where the addresses are.
+  // `step` counts from where the addresses are. Parts of a line follow each other, so that L1 still has it.
   KILN_MEMBER void load(Operands& from, u32 step) {
-#pragma unroll
-    for (int u = 0; u < config.loads; ++u) {
-#pragma unroll
-      for (int p = 0; p < config.products; ++p)
-#pragma unroll
-        for (int i = 0; i < Operands::b_rows; ++i) b[p][i][u] = from.load_b(p, i, step, u);
-      if constexpr (!config.staged)
-#pragma unroll
-        for (int i = 0; i < Operands::a_rows; ++i)
-#pragma unroll
-          for (int w = 0; w < Operands::ratio; ++w) a[i][u * Operands::ratio + w] = from.load_a(i, step, u, w);
-      if constexpr (Operands::normed)
-#pragma unroll
-        for (int w = 0; w < Operands::ratio; ++w) weights.of[u * Operands::ratio + w] = from.load_weight(step, u, w);
-    }
+    for_each<config.products, Operands::b_rows, config.loads>([&](int p, int i, int u) KILN_LAMBDA { b[p][i][u] = from.load_b(p, i, step, u); });
+    constexpr int words = config.loads * Operands::ratio;
+    if constexpr (!config.staged)
+      for_each<Operands::a_rows, words>([&](int i, int w) KILN_LAMBDA { a[i][w] = from.load_a(i, step, w / Operands::ratio, w % Operands::ratio); });
+    if constexpr (Operands::normed)
+      for_each<words>([&](int w) KILN_LAMBDA { weights.of[w] = from.load_weight(step, w / Operands::ratio, w % Operands::ratio); });
     scales.load(from.scales, step);
+  }
+  // Words of whole lines become words of the lane's row.
+  KILN_MEMBER void arrange_b() {
+    if constexpr (Operands::whole_lines) for_each<config.products, Operands::b_rows>([&](int p, int i) KILN_LAMBDA { exchange(b[p][i]); });
+  }
+  KILN_MEMBER void arrange_a(int row) {
+    if constexpr (Operands::whole_lines) exchange(a[row]);
   }
   // The rows of A of a step, from LDS.
   KILN_MEMBER void take_a(const Operands& from, u32 step) {
@@ -217,6 +222,15 @@ template <GemmConfig config, class A, class B> struct GemmSlot {
 #pragma unroll
         for (int w = 0; w < Operands::ratio; ++w) zero(weights.of[u * Operands::ratio + w], from.a_beyond(step, u, w));
     }
+  }
+
+private:
+  static KILN_MEMBER void exchange(Word16 (&of)[config.loads]) {
+    for_each<4>([&](int i) KILN_LAMBDA {
+      u32 first = of[0][i], second = of[1][i];
+      platform::exchange_eights(first, second);
+      of[0][i] = first, of[1][i] = second;
+    });
   }
 };
 

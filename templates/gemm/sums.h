@@ -5,7 +5,7 @@
 
 namespace kiln {
 
-// clear, then add and settle for each step, which may stand apart; `to_lds(tile)` stores the sums as
+// clear, then add and settle for each step, which may stand apart; `to_lds(tile, round)` stores the sums of the rows of a round (sum_rows) as
 // tile[row of A * lds_row + product * tile_n + row of B].
 template <GemmConfig config, class A, class B, GemmMethod method> struct GemmSums;
 

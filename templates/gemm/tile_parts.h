@@ -12,7 +12,7 @@ template <GemmConfig config> struct TileParts {
   using Part = Vec<f32, config.vec>;
   static constexpr int chunks = config.chunks();
   struct Lds {
-    f32 tiles[config.planes()][config.rows * config.lds_row()]; // the sums of each wave
+    f32 tiles[config.planes()][config.sum_rows() * config.lds_row()]; // the sums of each wave
     u32 arrived;
   };
   static KILN_MEMBER Lds& lds() {
@@ -33,9 +33,12 @@ template <GemmConfig config> struct TileParts {
     });
   }
 
-  // The sums of the waves, which lie in LDS.
-  KILN_MEMBER void sum_waves() {
-    for_each<chunks, config.products>([&](int c, int p) KILN_LAMBDA { of[c][p] = sum_of_waves(c, p); });
+  // The sums of the waves, of which LDS has the rows of a round.
+  KILN_MEMBER void sum_waves(int round) {
+    constexpr int each = config.sum_rounds() == 1 ? chunks : config.sum_rows() * config.chunks_per_row() / config.threads();
+    for_each<chunks, config.products>([&](int c, int p) KILN_LAMBDA {
+      if (c / each == round) of[c][p] = sum_of_waves(c, p, round * config.sum_rows());
+    });
   }
   // As a part of gemm/stream_k.h.
   static constexpr int numbers = config.chunks() * config.products * config.vec;
@@ -56,11 +59,11 @@ template <GemmConfig config> struct TileParts {
   }
 
 private:
-  static KILN_MEMBER Part sum_of_waves(int c, int p) {
+  static KILN_MEMBER Part sum_of_waves(int c, int p, u32 first_row) {
     const auto& tiles = lds().tiles;
     u32 at_row = row(c);
     if (config.rows * config.chunks_per_row() % config.threads()) at_row = smaller(at_row, config.rows - 1);
-    const u32 at = at_row * config.lds_row() + p * config.tile_n + column(c);
+    const u32 at = (at_row - first_row) * config.lds_row() + p * config.tile_n + column(c);
     Part sum = *reinterpret_cast<const Part*>(&tiles[0][at]);
 #pragma unroll
     for (int w = 1; w < config.planes(); ++w) sum += *reinterpret_cast<const Part*>(&tiles[w][at]);

@@ -55,8 +55,8 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
 }
 
 // How often a line of 128 bytes is requested: loads cover a part of it each. Words of A beside a word of B lie in turn.
-int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / (c.lanes_per_row() * 16)); }
-int a_loads_a_line(const GemmConfig& c) { return std::max(c.a.bits / c.b.bits, std::max(1, line_bytes / (c.lanes_per_row() * 16))); }
+int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / c.step_bytes()); }
+int a_loads_a_line(const GemmConfig& c) { return std::max(1, line_bytes * c.b.bits / (c.step_bytes() * c.a.bits)); }
 
 // The shares of lines of B and of A that L1 has lost when another part of them is requested: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.

@@ -85,14 +85,17 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
     c.staged = c.a.quantises; // in LDS, if that has room
     if (c.staged) add_one(c, false);
   };
-  for (const int columns : {64, 32, 16}) {
-    Config c = planned;
-    c.tile_n = std::max({narrowest_tile, columns / c.products, c.epilogue_group});
-    for (const int workgroups : counts(c)) {
-      c.workgroups = workgroups;
-      add(c, columns == 16);
+  // Loads of 64 bytes of a row, or of two halves of a line behind each other, which no cache has to keep in between.
+  for (const int loads : {planned.loads, planned.batch_invariant ? planned.loads : 2})
+    for (const int columns : {64, 32, 16}) {
+      Config c = planned;
+      c.loads = loads;
+      c.tile_n = std::max({narrowest_tile, columns / c.products, c.epilogue_group});
+      for (const int workgroups : counts(c)) {
+        c.workgroups = workgroups;
+        add(c, columns == 16);
+      }
     }
-  }
   // One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
   const bool dots = !planned.batch_invariant && planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end &&
                     planned.epilogue_group == 0;
