@@ -94,8 +94,9 @@ template <typename F> consteval Family make_entry() {
       .fallbacks = fallbacks<F>,
       .set = set<F>,
       .why_not = [](const Schedule& s, const Plan& plan, const Target& target) { return F::why_not(config_of<F>(s), plan, target); },
-      .demand = [](const Plan& plan, const Schedule& s, const Target& target, const RunTimeSizes& sizes) -> Demand {
-        return F::demand(plan, config_of<F>(s), target, sizes);
+      .demand = [](const Plan& plan, const Schedule& s, const Target& target, const RunTimeSizes& sizes) -> std::optional<Demand> {
+        if constexpr (requires { F::demand(plan, config_of<F>(s), target, sizes); }) return F::demand(plan, config_of<F>(s), target, sizes);
+        else return {};
       },
       .emit = emit<F>,
       .promises = [](const Plan& plan, const Schedule& s, const Target& target) { return F::promises(plan, config_of<F>(s), target); },

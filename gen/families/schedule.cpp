@@ -49,7 +49,8 @@ Refusal refuse_schedule(const Plan& plan, std::string fact, std::string remedy) 
 }
 
 Cost cost_of(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
-  return cost_of(plan.family->demand(plan, schedule, target, sizes), target.chip());
+  const std::optional<Demand> demand = plan.family->demand(plan, schedule, target, sizes);
+  return demand ? cost_of(*demand, target.chip()) : Cost{};
 }
 
 double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& target) {

@@ -25,7 +25,8 @@ struct ProblemSchedule {
   bool operator==(const ProblemSchedule&) const = default;
 };
 
-// What a launch of the schedule takes, by the closed form of gen/families/common/cost.h, on the largest chip of the target.
+// What a launch of the schedule takes, by the closed form of gen/families/common/cost.h, on the largest chip of the target; zero for a
+// family of one candidate, which needs no order.
 Cost cost_of(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes);
 // Nanoseconds: the geometric mean over nominal_sizes(plan).
 double nominal_cost(const Plan& plan, const Schedule& schedule, const Target& target);

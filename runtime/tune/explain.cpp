@@ -53,8 +53,9 @@ std::string invariant_choice(const Plan& plan, const Schedule& own, const Target
   try {
     const Target wanted = target.with_batch_invariance();
     const Schedule chosen = choose_schedule(plan, wanted);
-    return fmt::format("; --batch-invariant would choose {}, {:.2f} us for {:.2f} by the cost model", fmt::join(settings_of(chosen), " "),
-                       nominal_cost(plan, chosen, wanted) / 1e3, nominal_cost(plan, own, target) / 1e3);
+    const std::string text = fmt::format("; --batch-invariant would choose {}", fmt::join(settings_of(chosen), " "));
+    const double us = nominal_cost(plan, chosen, wanted) / 1e3;
+    return us > 0 ? fmt::format("{}, {:.2f} us for {:.2f} by the cost model", text, us, nominal_cost(plan, own, target) / 1e3) : text;
   } catch (const UserError& error) {
     return fmt::format("; --batch-invariant is refused: {}", error.fact);
   }
@@ -109,6 +110,9 @@ Explanation explain(const KernelSpec& spec, const Target& target, const timing::
   return e;
 }
 
+// "-": not known.
+static std::string us_text(double us) { return us > 0 ? fmt::format("{:.2f}", us) : "-"; }
+
 std::string to_text(const Explanation& e) {
   std::string text = fmt::format("{} for {}, predicted on {}, caches {}{}{}: {} candidates, the cost model's first first\n", e.kernel,
                                  e.arch, e.chip, e.cache, e.sizes.empty() ? "" : ", ", e.sizes, e.candidates.size());
@@ -116,19 +120,21 @@ std::string to_text(const Explanation& e) {
                       "SCHEDULE");
   for (std::size_t i = 0; i < e.candidates.size(); ++i) {
     const ExplainedCandidate& c = e.candidates[i];
-    text += fmt::format("{} {:>9.2f} {:>9}  {:<28} {:>6} {:>7} {:>10}  {}\n",
+    text += fmt::format("{} {:>9} {:>9}  {:<28} {:>6} {:>7} {:>10}  {}\n",
                         i == e.chosen     ? "*"
                         : i == e.quickest ? "!"
                                           : " ",
-                        c.cost_us, c.predicted_us > 0 ? fmt::format("{:.2f}", c.predicted_us) : "-", c.bound_by, c.vgprs, c.lds_bytes,
+                        us_text(c.cost_us), us_text(c.predicted_us), c.bound_by, c.vgprs, c.lds_bytes,
                         c.workgroups, fmt::join(c.settings, " "));
     if (c.predicted_us == 0) text += fmt::format("    breaks its ISA contract: {}\n", c.contract);
   }
   if (e.chosen < e.candidates.size()) {
     const ExplainedCandidate& c = e.candidates[e.chosen];
-    text += fmt::format(
-        "* chosen: {}\n  the model's terms at the last size: start {:.2f} us, stream {:.2f} us ({}), exit {:.2f} us; the ISA contract {}\n",
-        c.why, c.cost.start / 1e3, c.cost.stream / 1e3, c.cost.bound_by, c.cost.exit / 1e3, c.contract);
+    text += fmt::format("* chosen: {}\n", c.why);
+    if (c.cost_us > 0)
+      text += fmt::format("  the model's terms at the last size: start {:.2f} us, stream {:.2f} us ({}), exit {:.2f} us\n", c.cost.start / 1e3,
+                          c.cost.stream / 1e3, c.cost.bound_by, c.cost.exit / 1e3);
+    text += fmt::format("  the ISA contract {}\n", c.contract);
     text += fmt::format("batch invariance: {}\n", e.batch_invariance);
   }
   return text + verdict(e) + "\n";
@@ -142,7 +148,7 @@ std::string to_json(const Explanation& e) {
     json["candidates"].push_back(
         {{"schedule", c.settings},
          {"why", c.why},
-         {"model_us", c.cost_us},
+         {"model_us", c.cost_us > 0 ? nlohmann::ordered_json(c.cost_us) : nlohmann::ordered_json()},
          {"model", {{"start_ns", c.cost.start}, {"stream_ns", c.cost.stream}, {"exit_ns", c.cost.exit}, {"bound_by", c.cost.bound_by}}},
          {"predicted_us", c.predicted_us > 0 ? nlohmann::ordered_json(c.predicted_us) : nlohmann::ordered_json()},
          {"bound_by", c.bound_by},
@@ -167,10 +173,9 @@ std::string to_html(const Explanation& e) {
     const auto bar = [&](double us, const char* colour) {
       return fmt::format("<div class=bar style='width:{:.0f}px;background:{}'></div>", 300 * us / longest, colour);
     };
-    text += fmt::format("<tr><td>{}{}{}<td>{:.2f} / {}{}{}<td>{}<td>{}<td>{}<td>{}<td>{}\n", i == e.chosen ? "<b>" : "",
-                        escaped(fmt::format("{}", fmt::join(c.settings, " "))), i == e.chosen ? "</b>" : "", c.cost_us,
-                        c.predicted_us > 0 ? fmt::format("{:.2f}", c.predicted_us) : "-", bar(c.cost_us, "#bbb"),
-                        bar(c.predicted_us, "#47c"), escaped(c.bound_by), c.vgprs, c.lds_bytes, c.workgroups, escaped(c.contract));
+    text += fmt::format("<tr><td>{}{}{}<td>{} / {}{}{}<td>{}<td>{}<td>{}<td>{}<td>{}\n", i == e.chosen ? "<b>" : "",
+                        escaped(fmt::format("{}", fmt::join(c.settings, " "))), i == e.chosen ? "</b>" : "", us_text(c.cost_us),
+                        us_text(c.predicted_us), bar(c.cost_us, "#bbb"), bar(c.predicted_us, "#47c"), escaped(c.bound_by), c.vgprs, c.lds_bytes, c.workgroups, escaped(c.contract));
   }
   return text + "</table>\n";
 }

@@ -38,7 +38,6 @@ struct Attention {
   static constexpr std::string_view fallback_field = "per_cu";
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
-  static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config& config);

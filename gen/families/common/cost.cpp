@@ -7,58 +7,48 @@
 namespace kiln {
 namespace {
 
-constexpr double issue_cycles = issue_clocks, simds = simds_per_cu;
-constexpr double dependent_share = 0.4; // of vector instructions, those that read the result of the one before
-constexpr double busy_together = 6;     // the power of the norm that joins the times of what may bound a stream
-constexpr double kept_dirty = 32 << 20; // bytes that the L2s hold at the end of a kernel and write then
+constexpr double simds = simds_per_cu;
+constexpr double busy_together = 6; // the power of the norm that joins the times of what may bound a stream
+
+bool has_products(const Plan& plan) {
+  return !plan.products.empty() || std::ranges::any_of(plan.problems, [](const auto& problem) { return has_products(*problem); });
+}
 
 } // namespace
 
 Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const auto ns = [&](double cycles) { return cycles / chip.clock_ghz; };
-  const double cus = chip.cus, active = std::min(cus, w.workgroups);
+  const double cus = chip.cus;
   const bool all_at_once = w.workgroups <= cus * w.per_cu;
   const double on_a_cu = all_at_once ? std::ceil(w.workgroups / cus) : w.workgroups / cus + 0.5;
-  const double resident = std::min(w.per_cu, std::ceil(on_a_cu)), rounds = std::max(1.0, on_a_cu / resident);
-  const double in_flight = std::min(w.in_flight, w.loaded);
-
-  // Latency grows with what is in flight, the mean over all CUs.
-  const double crowd = w.loaded > 0 ? resident * in_flight * (w.far_bytes / w.loaded) * active / cus : 0;
-  const double latency = chip.hbm_latency_ns + chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
-
-  const double written = w.workgroups * w.written, at_the_end = std::min(written, kept_dirty);
-  const std::array<std::pair<double, std::string_view>, 5> bounds{
-      {{w.busiest_xcd * ((w.workgroups * w.far_bytes) / chip.hbm_tbs + (written - at_the_end) / chip.write_tbs) / 1e3, "HBM"},
-       {ns(on_a_cu * w.busiest * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
-       {ns(on_a_cu * w.busiest * w.loaded / chip.l1_bytes_per_cycle), "L1"},
-       {w.busiest_xcd * w.workgroups * w.fill_bytes / chip.l2_tbs / 1e3, "L2"},
-       {ns(std::ceil(on_a_cu * w.waves / simds) * w.busiest * std::max(issue_cycles * w.instructions, w.matrix_cycles)), "instructions"}}};
+  const double rounds = std::max(1.0, on_a_cu / std::min(w.per_cu, std::ceil(on_a_cu)));
+  const double wave_cycles = std::max(issue_clocks * w.instructions, w.matrix_cycles);
+  const double near_bytes = w.fill_bytes - w.far_bytes;
+  const std::array<std::pair<double, std::string_view>, 4> bounds{
+      {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
+       {ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
+       {on_a_cu * (w.far_bytes * chip.hbm_latency_ns + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes, "lines that L1 waits for"},
+       {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);
 
   Cost cost;
-  const double waves_a_simd = std::ceil(resident * w.waves / simds);
-  const double launch = std::min(w.workgroups, cus * w.per_cu) * (w.waves + w.idle_waves) / chip.xcds;
-  cost.start = chip.floor_ns + ns(chip.scalar_load_cycles + issue_cycles * w.lead * waves_a_simd) + chip.hbm_latency_ns;
-  const double trips = in_flight > 0 ? std::max(1.0, w.trips > 0 ? w.trips : w.busiest * w.loaded / in_flight) : 0;
-  // One wave's work: that of all waves is among the bounds.
-  const double a_slot = issue_cycles + dependent_share * (chip.dependent_cycles - issue_cycles);
-  const double work = ns(w.busiest * std::max(a_slot * w.instructions, w.matrix_cycles)), of_trip = work / std::max(1.0, trips);
-  const double own = w.chain_ns + (w.reloads ? latency + (trips - 1) * std::max(latency, of_trip) + of_trip : latency * trips + work);
-  const double by_latency = ns(launch) + rounds * own + (rounds - 1) * chip.slot_turnover_ns - chip.hbm_latency_ns - w.chain_ns;
+  cost.start = chip.floor_ns + ns(chip.scalar_load_cycles) + chip.hbm_latency_ns;
+  const double trips = w.in_flight > 0 ? std::max(1.0, w.loaded / w.in_flight) : 0;
+  const double by_latency = rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);
-  for (const auto& [time, name] : bounds) together += std::pow(time, busy_together);
+  for (const auto& [time, name] : bounds) together += std::pow(std::max(0.0, time), busy_together);
   cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns;
   cost.bound_by = by_latency > most.first ? "latency" : most.second;
-  cost.exit =
-      ns(issue_cycles * w.tail * waves_a_simd + chip.store_ack_cycles) + w.exit_ns + w.busiest_xcd * at_the_end / chip.write_tbs / 1e3;
+  cost.exit = ns(chip.store_ack_cycles) + w.exit_ns;
   return cost;
 }
 
 std::vector<RunTimeSizes> nominal_sizes(const Plan& plan) {
   const std::vector<Dim>& dims = plan.body.dynamic_dims;
   std::vector<RunTimeSizes> result;
-  for (const std::int64_t level : {1, 16, 256, 4096}) {
+  const auto levels = has_products(plan) ? std::vector<std::int64_t>{max_dim_size} : std::vector<std::int64_t>{1, 16, 256, 4096};
+  for (const std::int64_t level : levels) {
     RunTimeSizes sizes;
     // A product of several is as large as one alone would be: the first grows, the others stay as small as they may.
     for (const Dim& dim : dims)

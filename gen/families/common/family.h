@@ -51,8 +51,8 @@ struct Family {
   void (*set)(Schedule&, std::span<const Setting> settings, const Plan&, const Target&);
   // Why the config cannot run the plan; nothing when it can.
   std::optional<Refusal> (*why_not)(const Schedule&, const Plan&, const Target&);
-  // What a launch demands of a chip. For products the bound of m counts, whatever `sizes` say.
-  Demand (*demand)(const Plan&, const Schedule&, const Target&, const RunTimeSizes& sizes);
+  // What a launch demands of a chip. In F optional: one candidate needs no order.
+  std::optional<Demand> (*demand)(const Plan&, const Schedule&, const Target&, const RunTimeSizes& sizes);
   // In F either this, or what it puts together: parts(const Plan&, const Config&, const Target&, const ProblemPlace&).
   KernelSource (*emit)(const Plan&, const Schedule&, const Target&);
   Promises (*promises)(const Plan&, const Schedule&, const Target&);

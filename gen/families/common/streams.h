@@ -11,7 +11,6 @@ namespace kiln {
 // VGPRs of each wave. Four waves per SIMD are the least with which a memory-bound kernel hides its own latency.
 inline constexpr int vgprs_of_four_waves = max_vgprs / 4;
 inline constexpr int vgprs_beside_streams = 28; // addresses, temporaries of one chunk beside vec * 2, reductions
-inline constexpr double lead_slots = 30;        // instructions of a wave before its first load: arguments, indices, addresses
 
 // Elements that a lane handles at a time: 16 bytes of the narrowest input of elements, the widest access that exists, but at most
 // two such accesses of the widest input. Outputs decide when there is no such input.

@@ -89,7 +89,6 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
   w.written = chunk.written * chunks * lanes;
   w.in_flight = chunk.in_flight * c.prefetch_depth * lanes;
   w.instructions = chunk.instructions * std::ceil(chunks);
-  w.lead = lead_slots + chunk.loads * c.prefetch_depth;
   if (!c.exact) w.exit_ns = (c.chunks - 1) * target.chip().hbm_latency_ns; // a partial workgroup loads chunk after chunk
   return w;
 }

@@ -1,7 +1,6 @@
 // ExpertSort: one wave counts, whatever the number of tokens is.
 #include "gen/families/expert_sort/expert_sort.h"
 #include "gen/emit/row_text.h"
-#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln {
@@ -17,18 +16,6 @@ std::optional<Refusal> ExpertSort::why_not(const Config& c, const Plan& plan, co
   if (c.experts != plan.sort->count) return refuse_schedule(plan, fields_text(c), "leave experts as the plan has them");
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
   return {};
-}
-
-Demand ExpertSort::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
-  const double pairs = outer_size(plan.body, sizes) * static_cast<double>(plan.body.cols), rounds = std::ceil(pairs / wave_size);
-  const machine::Chip& chip = target.chip();
-  Demand w{.workgroups = 1, .waves = 1};
-  w.far_bytes = w.fill_bytes = w.loaded = w.in_flight = pairs * size_bytes(i32);
-  w.written = (pairs + c.experts + 1) * size_bytes(i32);
-  w.instructions = 2 * rounds * 60 + c.experts / double(wave_size) * 30; // as counted in the code
-  w.chain_ns = (2 * rounds * (chip.lds_latency_cycles + chip.l2_latency_cycles) + c.experts / double(wave_size) * chip.lds_latency_cycles) /
-               chip.clock_ghz;
-  return w;
 }
 
 KernelSource ExpertSort::emit(const Plan& plan, const Config& c, const Target& target) {

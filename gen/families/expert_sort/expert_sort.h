@@ -20,7 +20,6 @@ struct ExpertSort {
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates(const Plan& plan, const Target& target);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
-  static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
   static std::optional<std::int64_t> addition_depth(const Config&) { return 0; }

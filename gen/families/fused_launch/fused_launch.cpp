@@ -106,28 +106,22 @@ Demand FusedLaunch::demand(const Plan& plan, const Config& c, const Target& targ
   double waves = 0, waves_a_cu = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
     const Plan& problem = *plan.problems[i];
-    const Demand& own = all.emplace_back(problem.family->demand(problem, c.problems[i].schedule, target, sizes));
+    const Demand& own = all.emplace_back(problem.family->demand(problem, c.problems[i].schedule, target, sizes).value_or(Demand{}));
     total.workgroups += own.workgroups;
     waves += own.workgroups * own.waves;
     waves_a_cu = std::min(waves_a_cu, own.per_cu * own.waves);
     total.chain_ns = std::max(total.chain_ns, own.chain_ns);
     total.exit_ns = std::max(total.exit_ns, own.exit_ns);
   }
-  const bool has_trips = std::ranges::any_of(all, [](const Demand& own) { return own.trips > 0; });
   for (const Demand& own : all) {
-    const double trips = own.trips > 0 ? own.trips : own.in_flight > 0 ? own.busiest * own.loaded / own.in_flight : 0;
-    if (has_trips && trips > total.trips) total.trips = trips, total.reloads = own.reloads;
     for (double Demand::* const part : {&Demand::far_bytes, &Demand::fill_bytes, &Demand::loaded, &Demand::written, &Demand::in_flight})
       total.*part += own.*part * own.workgroups / total.workgroups;
-    for (double Demand::* const part : {&Demand::instructions, &Demand::lead, &Demand::tail, &Demand::matrix_cycles})
+    for (double Demand::* const part : {&Demand::instructions, &Demand::matrix_cycles})
       total.*part += own.*part * own.workgroups * own.waves / waves;
   }
   total.waves = waves / total.workgroups;
-  total.idle_waves = c.threads() / wave_size - total.waves;
   total.per_cu = std::max(1.0, std::floor(waves_a_cu / (c.threads() / wave_size)));
   if (const int lds = lds_of(c, plan, target); lds > 0) total.per_cu = std::clamp<double>(target.lds_bytes() / lds, 1, total.per_cu);
-  for (const Demand& own : all)
-    if (total.loaded > 0) total.busiest = std::max(total.busiest, own.busiest * own.loaded / total.loaded);
   return total;
 }
 

@@ -35,9 +35,8 @@ std::optional<Refusal> why_no_registers(const Plan& problem, const ProblemSchedu
 }
 
 Demand demand_in(double waves, const Plan& problem, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
-  Demand own = problem.family->demand(problem, schedule, target, sizes);
+  Demand own = problem.family->demand(problem, schedule, target, sizes).value_or(Demand{});
   own.per_cu = std::max(1.0, std::floor(own.per_cu * own.waves / waves));
-  own.idle_waves = waves - own.waves;
   return own;
 }
 

@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numeric>
 #include <set>
 
 namespace kiln {
 namespace {
 
-using machine::l1_ways, machine::l2_ways, machine::line_bytes;
-constexpr int l1_sets = machine::l1_bytes / line_bytes / l1_ways, l2_sets = machine::l2_bytes / line_bytes / l2_ways;
-constexpr double l2_slack = 1.2, l2_spread = 4;   // lines under way over those with room: none is lost up to the first, all so much later
-constexpr double l2_spread_behind_barrier = 0.5;  // waves that begin together, when factors of rows are there, hardly drift apart
+using machine::l1_ways, machine::line_bytes;
+constexpr int l1_sets = machine::l1_bytes / line_bytes / l1_ways;
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
-constexpr double lead_of_row_tile = 12;           // slots: rows that do not exist have the address of the last one
-constexpr double lds_bytes_per_cycle = 64;        // a wave's 1 KiB takes 16 cycles
 
 // Cycles of a wave and step in the matrix pipe: 16 rows of A by 16 columns by 64 bytes of k take 16 or 32 cycles.
 double step_matrix_cycles(const GemmConfig& c, const Target& target) {
@@ -100,20 +95,6 @@ bool takes_whole_parts(const GemmConfig& c) {
   return each % c.steps_per_tile() == 0 || c.steps_per_tile() % each == 0;
 }
 
-// The share of lines that L2 has lost when their second part is requested. In between, every other wave of the XCD loads a step. Waves
-// that begin at places with a common distance move through the sets side by side, the less so the longer they run, and lose more than
-// others, which meet at random.
-double lost_by_l2(const GemmConfig& c, const machine::Chip& chip) {
-  if (c.step_bytes() >= line_bytes && !c.a.quantises) return 0; // both parts are requested in one step, before the line has come
-  const double lines = static_cast<double>(c.workgroups) / chip.xcds * c.waves * c.products * c.tile_n, room = l2_ways * l2_sets;
-  // The waves of a workgroup share its part of a row.
-  const int row = std::max(1, c.row_bytes() / line_bytes),
-            part = static_cast<int>(row * std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()) / c.steps_per_tile());
-  const int side_by_side = takes_whole_parts(c) ? std::gcd(std::gcd(row, std::max(1, part / c.waves)), l2_sets) : 1;
-  const double spread = c.a.quantises ? l2_spread_behind_barrier : l2_spread;
-  return std::clamp((lines * side_by_side / room - l2_slack) / spread, std::min(1.0, lines / (2 * room)), 1.0);
-}
-
 // As StepRuns of templates/stream_k_config.h.
 long long first_step(const GemmConfig& c, long long group) { return group * (c.steps() / c.run_unit()) / c.workgroups * c.run_unit(); }
 
@@ -146,17 +127,6 @@ Turns turns_of(const GemmConfig& c) {
   return result;
 }
 
-// What an epilogue waits for its operands: those that are not near come from HBM, near ones lie in L2 by then.
-double operands_ns(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
-  const auto operands = [&](auto counts) {
-    return std::ranges::any_of(plan.body.tensors, [&](const TensorPlan& t) {
-      return !t.output && t.extent != Extent::scalar && find_product(plan.products, t.name) == nullptr && counts(t);
-    });
-  };
-  if (operands([&](const TensorPlan& t) { return !is_near(t, c.n); })) return chip.hbm_latency_ns;
-  return operands([](const TensorPlan&) { return true; }) ? chip.l2_latency_cycles / chip.clock_ghz : 0;
-}
-
 // Rows of A that a tile has; loads of others read the last one again, from L1.
 double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& sizes) {
   const Dim& m = plan.products.front().a.memory.shape()[0];
@@ -170,86 +140,54 @@ void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments
   const double of_row = c.a.norm_parts > 0 ? c.a.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
   const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
-  w.lead += 20 * loads + quantise_slots(c) * pieces;
   const double barrier = chip.barrier_cycles + chip.lds_latency_cycles;
-  w.chain_ns += (std::ceil(loads / 4) * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
+  w.chain_ns += (issue_clocks * (20 * loads + quantise_slots(c) * pieces) + std::ceil(loads / 4) * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
   if (!c.staged) return;
   const double put = 4 * quantise_slots(c) * pieces + barrier;                                // an instruction every 4 cycles
   const double waits = c.prefetches_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
   w.chain_ns += waits + (segments - 1) * (put / chip.clock_ghz + waits);
 }
 
-// Before the first load offsets come from memory, and the lists of blocks and pairs go through LDS.
-Demand with_lists(Demand w, const ExpertsConfig& experts, const machine::Chip& chip) {
-  w.lead += 40 + 30.0 * ceil_div(experts.count, wave_size);
-  w.chain_ns += chip.hbm_latency_ns + (chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
-  if (experts.sums) w.exit_ns += chip.release_ns + chip.atomic_ns + chip.l2_latency_cycles / chip.clock_ghz;
-  return w;
-}
-
 } // namespace
 
 Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
-  const machine::Chip& chip = target.chip();
-  if (c.by_expert()) return with_lists(demand(plan, as_one_product(c), target, sizes), c.experts, chip);
-  return demand_of_rows(c, rows_of_a(plan, c, sizes), plan.products.front().a.memory.dtype(), operands_ns(plan, c, chip), target);
+  const GemmConfig one = c.by_expert() ? as_one_product(c) : c;
+  return demand_of_rows(one, rows_of_a(plan, one, sizes), plan.products.front().a.memory.dtype(), target);
 }
 
-Demand demand_of_rows(const GemmConfig& c, double rows, DType a, double epilogue, const Target& target) {
+Demand demand_of_rows(const GemmConfig& c, double rows, DType a, const Target& target) {
   const machine::Chip& chip = target.chip();
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps / c.run_unit()) * c.run_unit();
   const double loaders = c.has_producers() ? c.b_producers : c.waves;
   const Turns turns = c.has_producers() ? Turns{.added = std::ceil(most / loaders), .loaded = steps} : turns_of(c);
-  const double of_wave = turns.added;
   const double segments = !takes_whole_parts(c) ? std::ceil((most - 1) / c.steps_per_tile()) + 1 : std::ceil(most / c.steps_per_tile());
   Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
   w.per_cu = std::max(1, std::min(max_waves_per_simd * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
   w.far_bytes = steps * c.b_loads() * access_bytes;
-  w.loaded = turns.loaded * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  w.loaded = turns.added * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes; // as if all waves had as much as the slowest
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
   const double requested = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
   const double again = 1 + lost.b * (loads_a_line(c) * requested - 1), a_again = 1 + lost.a * (a_loads_a_line(c) * requested - 1);
-  w.far_bytes *= 1 + (loads_a_line(c) - 1) * lost.b * lost_by_l2(c, chip);
   // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
   const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.max_steps();
   const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
-  w.fill_bytes = again * steps * c.b_loads() * access_bytes + a_again * a_bytes;
-  w.busiest = most / steps;
-  w.in_flight = std::min<double>(c.stages, of_wave) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
-  if (!c.has_producers())
-    w.trips = of_wave / std::min<double>(c.stages, of_wave), w.reloads = !c.quantises_steps(); // a turn of the ring each
+  w.fill_bytes = again * w.far_bytes + a_again * a_bytes;
+  w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   w.written = rows * c.n * c.products * 2 / c.workgroups;
-  w.instructions = of_wave * step_slots(c, target, a);
-  w.matrix_cycles = of_wave * step_matrix_cycles(c, target);
-  w.lead = lead_of_row_tile * c.row_tiles() * (c.b.group > 0 ? 2 : 1); // addresses, of scales too
+  w.instructions = turns.added * step_slots(c, target, a);
+  w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
-  // At the end of a segment the sums of the waves meet in LDS, and the epilogue loads its operands. If a tile has several workgroups,
-  // each publishes its part, and the one that counted last collects all.
-  const double values = c.chunks() * c.products;
-  const double sum_bytes = 4.0 * c.rows * c.tile_n * c.products; // of a tile
-  const double in_lds = 2 * chip.lds_latency_cycles + 2 * chip.barrier_cycles +
-                        std::max(8 * (c.planes() + 1) * values, 2 * c.planes() * sum_bytes / lds_bytes_per_cycle);
-  w.tail = 40 + 4 * c.planes() * values;
-  w.chain_ns += in_lds / chip.clock_ghz;
-  if (c.splits()) {
-    w.chain_ns += chip.scalar_load_cycles / chip.clock_ghz; // the generation
-    const double sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
-    // Numbers are published beside their generation, 8 bytes each. The way of a store and a load there and back that sees it; the count
-    // was under way before. The collector reads a few parts at a time.
-    const double published = 2 * sum_bytes;
-    const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
-    const double write = published / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * published / chip.write_tbs / 1e3;
-    const double read =
-        (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
-    w.exit_ns = write + meet + read + epilogue;
-    w.chain_ns += (segments - 1) * (write + meet + in_lds / chip.clock_ghz);
-  } else {
-    w.exit_ns = epilogue;
-    w.chain_ns += (segments - 1) * (in_lds / chip.clock_ghz + epilogue);
-  }
-  // Rows at the end: all workgroups that finished a tile count once more, and the last one reads what is in L2 by then.
-  if (c.rows_at_end) w.exit_ns += (c.tiles() > 1 ? chip.release_ns + chip.atomic_ns : 0) + chip.l2_latency_cycles / chip.clock_ghz;
+  if (!c.splits()) return w;
+  // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
+  // collects all, a few parts at a time. The way of a store and a load there and back that sees it; the count was under way before.
+  const double published = 8.0 * c.rows * c.tile_n * c.products, sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
+  const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
+  const double write = published / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * published / chip.write_tbs / 1e3;
+  const double read =
+      (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
+  w.exit_ns = write + meet + read;
+  w.chain_ns += (segments - 1) * (write + meet);
   return w;
 }
 

@@ -134,8 +134,8 @@ GemmConfig as_one_product(GemmConfig config);
 // has them for method matrix. It may be invalid for the plan (rows over the method's limit): why_not says why.
 GemmConfig with_method(GemmConfig config, GemmMethod method, const Target& target);
 
-// What a launch of `rows` rows of type `a` demands; `epilogue`: nanoseconds that this waits for its operands.
-Demand demand_of_rows(const GemmConfig& config, double rows, DType a, double epilogue, const Target& target);
+// What a launch of `rows` rows of type `a` demands.
+Demand demand_of_rows(const GemmConfig& config, double rows, DType a, const Target& target);
 
 // Fields that follow from others, as far as registers, vmcnt and LDS allow.
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.

@@ -64,8 +64,7 @@ int invariant_parts(const Plan& plan, const Target& target) {
         c.staged = staged;
         const GemmConfig fitted = with_vec(with_ring(c));
         if (why_invalid(fitted) || fitted.lds_bytes() > target.lds_bytes() || !fits_registers(fitted)) continue;
-        // Operands of the epilogue count as if they came from memory: which do may depend on the rows.
-        const Demand demand = demand_of_rows(fitted, reference_rows, a, target.chip().hbm_latency_ns, target);
+        const Demand demand = demand_of_rows(fitted, reference_rows, a, target);
         if (const double cost = cost_of(demand, target.chip()).total(); cost < least) least = cost, best = parts;
       }
     }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <numeric>
 
 namespace kiln {
 namespace {
@@ -17,13 +16,6 @@ double lost_between_passes(const Demand& w, double workgroup_bytes, const machin
   const double on_a_cu = std::min(w.per_cu, std::ceil(w.workgroups / chip.cus)),
                rows = on_a_cu * std::min<double>(chip.cus, w.workgroups) / chip.xcds;
   return std::clamp(rows * workgroup_bytes / machine::l2_bytes - 0.5, 0.0, 1.0);
-}
-
-// Loads that follow each other: the turns of all passes. The next pass's first loads are issued before a reduction is waited for, unless
-// some lanes have nothing to load.
-double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
-  const auto loading = static_cast<int>(std::ranges::count_if(passes, [](const Pass& pass) { return !pass.streams.empty(); }));
-  return std::max(1, loading * ceil_div(c.chunks(), c.prefetch_depth) - (c.exact() ? loading - 1 : 0));
 }
 
 } // namespace
@@ -48,13 +40,7 @@ Demand demand_of_rows(const Body& body, const RowwiseConfig& c, const Target& ta
   w.written = chunk.written * elements;
   w.in_flight = chunk.in_flight * c.prefetch_depth * lanes;
   w.instructions = chunk.instructions * c.chunks();
-  if (c.tiles > 1) { // of a row's workgroups, all but the last have whole tiles; XCDs take workgroups in turn
-    w.busiest = static_cast<double>(c.tiles) * c.tile_cols() / cols, w.instructions /= w.busiest;
-    if (std::gcd(c.tiles, chip.xcds) > 1 && rows > 1) w.busiest_xcd = w.busiest;
-  }
   if (c.residency == Residency::lds) w.instructions += c.chunks() * kept_registers(body, passes, c.vec) / 4.0 * 2 * slots_of_lds_access;
-  w.lead = lead_slots + chunk.loads * c.prefetch_depth;
-  w.trips = trips_of(passes, c);
   const double lanes_a_row = std::min(c.threads_per_row, wave_size);
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
   if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
