@@ -5,6 +5,7 @@
 #include "runtime/aot/aot.h"
 #include "runtime/aot/build_scripts.h"
 #include "runtime/stopwatch.h"
+#include "runtime/tune/try_schedule.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace kiln {
 struct AotCommand {
   std::string manifest, output, shard, ninja, slurm, stamp;
   std::vector<std::string> archs, only;
-  int jobs = 0, shards = 8;
+  int jobs = 0, shards = 8, candidates = simulated_first;
   bool dry_run = false, json = false, quiet = false, line_tables = false, batch_invariant = false;
 };
 
@@ -42,6 +43,7 @@ AotCommandLine command_line(const AotCommand& command, std::vector<std::string> 
   invocation.insert(invocation.end(), {"--arch", fmt::format("{}", fmt::join(command.archs, ","))});
   if (command.line_tables) invocation.emplace_back("--line-tables");
   if (command.batch_invariant) invocation.emplace_back("--batch-invariant");
+  if (command.candidates != simulated_first) invocation.insert(invocation.end(), {"--candidates", std::to_string(command.candidates)});
   return {std::move(invocation), fs::absolute(command.output)};
 }
 
@@ -138,6 +140,11 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
   app.add_option("--stamp", command->stamp, "A file to write when every kernel is there");
   app.add_option("--emit-ninja", command->ninja, "Compile nothing: write a build.ninja with one edge a kernel");
   app.add_option("--emit-slurm", command->slurm, "Compile nothing: write a Slurm array job that does");
+  app.add_option("--candidates", command->candidates,
+                 fmt::format("Compile and simulate so many schedules of each kernel, the first by the cost model, and take the quickest; 1: "
+                             "the cost model decides ({})",
+                             simulated_first))
+      ->check(CLI::PositiveNumber);
   app.add_flag("--line-tables", command->line_tables, "Code objects name the source's lines; a Jit needs KILN_LINE_TABLES=1 for them");
   app.add_flag("--batch-invariant", command->batch_invariant,
                "The bits of a row depend on its own inputs alone; a Jit needs KILN_BATCH_INVARIANT=1 for these kernels");
@@ -155,6 +162,10 @@ int run_aot_command(const AotCommand& command, std::vector<std::string> invocati
   TunedSchedules tuned(tuning_options(compile.environment), std::make_shared<EventLog>(log_to_stderr()),
                        [&] { return compiler_identity(compile.environment); });
   tune_kernels(kernels, tuned);
+  for (AotKernel& kernel : kernels) {
+    kernel.request.simulated = command.candidates;
+    if (kernel.afresh) kernel.afresh->simulated = command.candidates;
+  }
   if (!command.ninja.empty()) write_script(command.ninja, ninja_script(command_line(command, invocation), kernels), false);
   if (!command.slurm.empty())
     write_script(command.slurm, slurm_script(command_line(command, invocation), kernels.size(), command.shards), true);

@@ -47,35 +47,41 @@ std::string rejection_text(const std::string& kernel, const std::string& arch, c
 RejectedError::RejectedError(const std::string& kernel, const std::string& arch, std::vector<RejectedSchedule> tried)
     : Error(rejection_text(kernel, arch, tried)), rejected(std::move(tried)) {}
 
+std::optional<BuiltKernel> build_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const CompileOptions& options,
+                                          std::vector<RejectedSchedule>& rejected, BuildTimes& times) {
+  KernelSource source = timed(times.emit, [&] { return emit_source(plan, schedule, target); });
+  CodeObject object;
+  Inspection seen;
+  const auto build = [&](const CompileOptions& with) {
+    object = timed(times.compile, [&] { return compile(source, target, with); });
+    times.library += object.milliseconds;
+    seen = timed(times.check, [&] { return inspect(object, promises(plan, schedule, target)); });
+  };
+  build(options);
+  if (breaks_packed_f32_alone(seen.report)) {
+    CompileOptions unpacked = options;
+    unpacked.packed_f32 = false;
+    build(unpacked);
+    object.log += "kiln: note: compiled without packed f32 instructions, of which one had a form that gfx950 executes wrongly (ERR001)\n";
+  }
+  if (!seen.report.met()) {
+    rejected.push_back({schedule, std::move(seen.report)});
+    return {};
+  }
+  return BuiltKernel{plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), {}, times};
+}
+
 BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options,
                          const std::vector<std::string>& overrides) {
   BuildTimes times;
   const Plan plan = timed(times.plan, [&] { return make_plan(spec, target); });
   const std::vector<Schedule> schedules = timed(times.schedule, [&] { return candidates(plan, target, overrides); });
   std::vector<RejectedSchedule> rejected;
-  for (const Schedule& schedule : schedules) {
-    KernelSource source = timed(times.emit, [&] { return emit_source(plan, schedule, target); });
-    CodeObject object;
-    Inspection seen;
-    const auto build = [&](const CompileOptions& with) {
-      object = timed(times.compile, [&] { return compile(source, target, with); });
-      times.library += object.milliseconds;
-      seen = timed(times.check, [&] { return inspect(object, promises(plan, schedule, target)); });
-    };
-    build(options);
-    if (breaks_packed_f32_alone(seen.report)) {
-      CompileOptions unpacked = options;
-      unpacked.packed_f32 = false;
-      build(unpacked);
-      object.log += "kiln: note: compiled without packed f32 instructions, of which one had a form that gfx950 executes wrongly (ERR001)\n";
+  for (const Schedule& schedule : schedules)
+    if (std::optional<BuiltKernel> built = build_schedule(plan, schedule, target, options, rejected, times)) {
+      built->rejected = std::move(rejected);
+      return std::move(*built);
     }
-    if (!seen.report.met()) {
-      rejected.push_back({schedule, std::move(seen.report)});
-      continue;
-    }
-    return {plan, schedule, std::move(source), std::move(object), std::move(seen.facts), std::move(seen.report), std::move(rejected),
-            times};
-  }
   throw RejectedError(plan.spec.name(), target.arch(), std::move(rejected));
 }
 

@@ -5,6 +5,7 @@
 #include "isa_checks/analysis/facts.h"
 #include "isa_checks/verdict/expectations.h"
 #include "runtime/compile/compile.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ struct RejectedError : Error {
   explicit RejectedError(const std::string& what) : Error(what) {} // of a worker process: its words alone
   std::vector<RejectedSchedule> rejected;
 };
+
+// A schedule compiled; nothing, and an entry more of `rejected`, if its code breaks what it promises. Adds its times.
+std::optional<BuiltKernel> build_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const CompileOptions& options,
+                                          std::vector<RejectedSchedule>& rejected, BuildTimes& times);
 
 // Compiles the schedules that candidates() offers, best first, until one keeps what the schedule promises.
 // `overrides`: "name=value" fields of the schedule, as in `kiln compile --set`: then only the schedules with these are tried.

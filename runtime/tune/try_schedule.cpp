@@ -1,10 +1,22 @@
 // try_schedule: one schedule of a plan compiled, judged by its ISA contract, and its time predicted.
 #include "runtime/tune/try_schedule.h"
+#include "gen/families/make_plan.h"
+#include "isa_checks/error.h"
 #include "runtime/build/inspect.h"
 #include "runtime/launch/record.h"
+#include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <new>
 
 namespace kiln {
+namespace {
+
+// Of schedules that the cost model has further behind its first, few are quicker: `./dev bench schedule` counts them.
+constexpr double worth_a_compile = 1.1;
+
+} // namespace
 
 double TriedSchedule::microseconds() const {
   double sum = 0;
@@ -24,6 +36,45 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   for (const RunTimeSizes& at : sizes)
     tried.predictions.push_back(timing::predict(record_kernel(plan.spec, tried.source, tried.object, at), chip, predict));
   return tried;
+}
+
+// Of what cannot be simulated, for want of memory say, the first is kept.
+static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target& target) {
+  try {
+    double sum = 0;
+    for (const RunTimeSizes& at : nominal_sizes(plan))
+      sum += std::log(timing::predict(record_kernel(plan.spec, built.source, built.object, at), target.chip(), {.changes = false}).microseconds);
+    return sum;
+  } catch (const std::bad_alloc&) {
+    built.object.log += "kiln: note: there was no memory to simulate it\n";
+  } catch (const isa::Error& error) {
+    built.object.log += fmt::format("kiln: note: it was not simulated: {}\n", error.what());
+  }
+  return std::numeric_limits<double>::infinity();
+}
+
+BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated) {
+  const Plan plan = make_plan(spec, target);
+  std::vector<Schedule> schedules = candidates(plan, target);
+  const double limit = worth_a_compile * nominal_cost(plan, schedules.front(), target);
+  std::erase_if(schedules, [&](const Schedule& s) { return nominal_cost(plan, s, target) > limit; });
+  schedules.resize(std::min<std::size_t>(schedules.size(), static_cast<std::size_t>(simulated)));
+  if (schedules.size() < 2) return build_kernel(spec, target, options);
+  std::optional<BuiltKernel> best;
+  std::vector<RejectedSchedule> rejected;
+  BuildTimes times;
+  double least = 0;
+  for (const Schedule& schedule : schedules) {
+    std::optional<BuiltKernel> built = build_schedule(plan, schedule, target, options, rejected, times);
+    if (!built) continue;
+    const double cost = simulated_cost(plan, *built, target);
+    if (best && cost >= least) continue;
+    best = std::move(built), least = cost;
+  }
+  if (!best) return build_kernel(spec, target, options); // with what the cost model has further behind
+  best->rejected = std::move(rejected);
+  best->times = times;
+  return std::move(*best);
 }
 
 } // namespace kiln

@@ -1,6 +1,7 @@
 // CompileJob: a request compiled, and the messages that carry it to a worker and back.
 #include "runtime/workers/compile_job.h"
 #include "gen/error.h"
+#include "runtime/tune/try_schedule.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -90,15 +91,18 @@ void require_variables(const KernelRequest& request) {
 
 EntryFiles compile_entry(const KernelRequest& request) {
   require_variables(request);
-  return make_entry(request, build_kernel(parse_spec(request.spec), target_of(request), request.options, request.overrides));
+  const KernelSpec spec = parse_spec(request.spec);
+  if (request.simulated > 1 && request.overrides.empty())
+    return make_entry(request, build_quickest(spec, target_of(request), request.options, request.simulated));
+  return make_entry(request, build_kernel(spec, target_of(request), request.options, request.overrides));
 }
 
 std::string request_message(const KernelRequest& request) {
   const Environment& e = request.options.environment;
   Json json{{"spec", request.spec},           {"arch", request.arch},
             {"chip", request.chip},           {"batch_invariant", request.batch_invariant},
-            {"overrides", request.overrides}, {"compiler", to_string(e.compiler)},
-            {"dump_dir", e.dump_dir.string()}};
+            {"overrides", request.overrides}, {"simulated", request.simulated},
+            {"compiler", to_string(e.compiler)}, {"dump_dir", e.dump_dir.string()}};
   each_field(e, request.options, [&](const char* name, const auto& field) { json[name] = field; });
   return packed(json);
 }
@@ -110,6 +114,7 @@ KernelRequest request_of(const std::string& message) {
                           .chip = json.at("chip"),
                           .batch_invariant = json.at("batch_invariant"),
                           .overrides = json.at("overrides"),
+                          .simulated = json.at("simulated"),
                           .options = {}};
     Environment& e = request.options.environment;
     e.compiler = json.at("compiler").get<std::string>() == to_string(CompilerKind::comgr) ? CompilerKind::comgr : CompilerKind::hiprtc;

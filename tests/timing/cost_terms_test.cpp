@@ -22,9 +22,9 @@ TEST_CASE("each term grows with what it stands for") {
   CHECK(total([](Demand& d) { d.instructions *= 20; }) > least);
   CHECK(total([](Demand& d) { d.chain_ns = 500; }) > least + 400);
   CHECK(total([](Demand& d) { d.exit_ns = 500; }) == doctest::Approx(least + 500));
-  CHECK(total([](Demand& d) { d.busiest = 2; }) > least);
-  CHECK(total([](Demand& d) { d.busiest_xcd = 2; }) > least);
-  CHECK(total([](Demand& d) { d.trips = 8; }) > least + 2 * chip.hbm_latency_ns);
+  CHECK(total([](Demand& d) { d.matrix_cycles = 8000; }) > least);
+  CHECK(total([](Demand& d) { d.in_flight /= 8; }) > least + 2 * chip.hbm_latency_ns);
+  CHECK(total([](Demand& d) { d.far_bytes *= 8, d.fill_bytes *= 8; }) > total([](Demand& d) { d.fill_bytes *= 8; }));
   // The same bytes on a quarter of the CUs, and on all of them.
   Demand idle = few;
   idle.workgroups = 76;

@@ -24,9 +24,6 @@
 namespace kiln::cli {
 namespace {
 
-// The cost model's first three hold the quickest candidate of the simulation to 0.2 % on average (174 points of real models' shapes).
-constexpr int simulated_first = 3;
-
 struct TuneRequest {
   KernelChoice kernel; // or a manifest
   TargetChoice target;
