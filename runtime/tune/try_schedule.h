@@ -29,8 +29,10 @@ struct TriedSchedule {
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
-// As build_kernel without settings, but of the cost model's first `simulated` schedules the one that the simulation has quickest, cold, on
-// the target's own chip. A schedule that the cost model has much behind the first is not compiled.
+// The first schedules of a plan, `most` of them, without those that the cost model has far behind: seldom is one of those quicker.
+std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target, std::size_t most);
+
+// As build_kernel without settings, but of those worth simulating the one that the simulation has quickest, cold, on the target's own chip.
 BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated);
 
 } // namespace kiln

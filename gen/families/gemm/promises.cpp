@@ -95,7 +95,7 @@ int turns_outside(const GemmConfig& c) {
 }
 
 // Loads of less than 16 bytes outside of the loop: scales; what is prefetched of the epilogue's operands, and the
-// chunks of C that they come as; parts of other workgroups.
+// chunks of C that they come as; parts of other workgroups; lines of A that are asked for ahead, of as many XCDs on all architectures.
 int narrow_outside(const Plan& plan, const GemmConfig& c) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.chunks() * c.products * c.vec;
@@ -103,7 +103,7 @@ int narrow_outside(const Plan& plan, const GemmConfig& c) {
   if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
   if (c.splits() && c.atomics) finish += numbers;
   const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own
-  return turns_outside(c) * gemm_scale_loads(c) + copies * finish;
+  return turns_outside(c) * gemm_scale_loads(c) + copies * (finish + c.rows_ahead_loads(machine::gfx942.xcds));
 }
 
 } // namespace
