@@ -349,7 +349,11 @@ std::string ValueEmitter::product(const Expr& expr) {
 }
 
 void ValueEmitter::collect_factors(const Expr& expr, bool root, std::vector<Factor>& factors) {
-  const bool opens = root || (!is_lane(expr) && value(expr).uses == 1 && !known_in_pass_.contains(&expr.node()));
+  // Two elements of memory multiply exactly, which a chain through a third one may not.
+  const auto is_bare = [&](const Expr& e) { return has_memory_type(e) && e.dtype() != f32; };
+  const bool is_exact = expr.op() == Op::mul && std::ranges::all_of(expr.operands(), is_bare) &&
+                        !std::ranges::all_of(expr.operands(), [&](const Expr& e) { return is_f16_chunk(e); });
+  const bool opens = root || (!is_lane(expr) && value(expr).uses == 1 && !is_exact && !known_in_pass_.contains(&expr.node()));
   if (opens && expr.op() == Op::mul) {
     for (const Expr& operand : expr.operands()) collect_factors(operand, false, factors);
   } else if (opens && expr.op() == Op::silu && is_f16_chunk(expr.operands()[0])) {

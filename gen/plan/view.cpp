@@ -287,6 +287,9 @@ void require_sound_indices(const SpecGraph& graph) {
     if (graph.has(OpKind::product))
       throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands beside a matrix product",
                       "index in a kernel of its own: an epilogue reads what lies where its product does");
+    if ((kind == OpKind::stack || node.op() == Op::unstack) && (graph.has(OpKind::scores) || graph.has(OpKind::sort)))
+      throw UserError(fmt::format("operation '{}'", info(node.op()).name), "it stands beside attention, or a sort of experts",
+                      "take slices in the kernel of rows before or behind it");
     if (node.op() == Op::gather) require_table_alone(graph, node.operands()[0]);
     if (node.op() == Op::scatter) require_target_alone(graph, node);
     if (node.op() == Op::iota) require_known_size(graph, node);

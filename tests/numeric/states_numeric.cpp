@@ -6,6 +6,7 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "tests/numeric/check_kernel.h"
 #include <doctest/doctest.h>
+#include <tuple>
 
 namespace states_numeric {
 using namespace kiln;
@@ -41,7 +42,12 @@ TEST_CASE("states of the catalogue: every type, one token and several") {
           options.index = count == 2 ? i32 : i64;
           options.per_channel = count == 4;
           if (!testing::runs_in_slice(to, ++point)) continue;
-          const auto wrong = testing::check_kernel(catalog_spec(name, options), to, point, {.rows = count > 2 ? 2 : 5});
+          const KernelSpec spec = catalog_spec(name, options);
+          const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()));
+          const std::int64_t sequences = count > 2 ? 2 : 5;
+          const Inputs inputs =
+              random_inputs(spec, point, {.sizes = {{"tokens", sequences}, {"sequences", sequences}, {"slots", sequences * count + 3}}});
+          const auto wrong = testing::check_orders(spec, built, inputs, {.count = 1});
           CHECK_MESSAGE(!wrong, wrong.value_or(""));
         }
 }
@@ -66,6 +72,49 @@ TEST_CASE("states of the catalogue in twenty interleavings, and twenty times") {
           inputs.tensors.at("state") = run.outputs.at("state_out");
         }
       }
+}
+
+TEST_CASE("a sequence's result and state have the same bits alone, in batches, beside others, and in any slot") {
+  for (const std::string_view arch : known_archs())
+    for (std::uint64_t point = 0; const char* const name : {"conv1d_update", "gated_delta_update", "ssm_update"}) {
+      const Target to = target(arch);
+      if (!testing::runs_here(to, ++point)) continue;
+      const KernelSpec spec = catalog_spec(name, small(name, bf16, 1));
+      const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()));
+      const auto run = [&](const Inputs& inputs) {
+        const EmulatedRun done = emulate(spec, built.source, built.object, inputs);
+        REQUIRE(done.result.defects.empty());
+        return done.outputs;
+      };
+      const auto copy_row = [](Tensor& into, std::int64_t row, const Tensor& from, std::int64_t from_row) {
+        const std::int64_t size = into.size() / into.shape()[0];
+        for (std::int64_t i = 0; i < size; ++i) into.set_bits(row * size + i, from.bits(from_row * size + i));
+      };
+      Inputs alone = random_inputs(spec, 5, {.sizes = {{"tokens", 1}, {"slots", 2}}});
+      alone.tensors.at("slot").set_bits(0, 1);
+      const Outputs expected = run(alone);
+      for (const auto& [tokens_of_batch, place, slot] : {std::tuple{2, 1, 0}, {5, 2, 6}, {9, 0, 3}}) {
+        Inputs batch = random_inputs(spec, 6, {.sizes = {{"tokens", tokens_of_batch}, {"slots", 12}}});
+        for (const Expr& input : spec.inputs()) {
+          Tensor& tensor = batch.tensors.at(input->name);
+          const bool of_token = input.shape()[0].is_dynamic() && input.shape()[0].name() == "tokens";
+          if (of_token) copy_row(tensor, place, alone.tensors.at(input->name), 0);
+          else if (input->name != "state") tensor = alone.tensors.at(input->name);
+        }
+        for (std::int64_t t = 0; t < tokens_of_batch; ++t)
+          batch.tensors.at("slot").set_bits(t, static_cast<std::uint64_t>(t == place ? slot : t < slot ? t : t + 1));
+        copy_row(batch.tensors.at("state"), slot, alone.tensors.at("state"), 1);
+        const Outputs actual = run(batch);
+        for (const auto& [output, tensor] : expected) {
+          Tensor one(tensor.dtype(), tensor.shape()), same(tensor.dtype(), tensor.shape());
+          const bool is_state = output == "state_out";
+          copy_row(one, 0, actual.at(output), is_state ? slot : place);
+          copy_row(same, 0, tensor, is_state ? 1 : 0);
+          const std::int64_t size = tensor.size() / tensor.shape()[0];
+          for (std::int64_t i = 0; i < size; ++i) REQUIRE(one.bits(i) == same.bits(i));
+        }
+      }
+    }
 }
 
 TEST_CASE("a null slot is neither read nor written, and others keep their bits") {

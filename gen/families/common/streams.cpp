@@ -124,10 +124,12 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
       p.global_loads.exceptions +=
           t.extent == Extent::group ? static_cast<std::uint32_t>(chunks.in_code) * static_cast<std::uint32_t>(passes.size()) : 1;
   // Each tensor of elements is loaded once at the least; rows that are shorter than a chunk may come by single
-  // elements, and a single column by a scalar load.
+  // elements, and a single column, or a row that one lane has, by a scalar load.
   if (!chunks.ends && chunks.vec > 1)
-    p.global_loads.at_least = static_cast<std::uint32_t>(std::ranges::count_if(
-        body.tensors, [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && !is_target(body, t); }));
+    p.global_loads.at_least = static_cast<std::uint32_t>(std::ranges::count_if(body.tensors, [&](const TensorPlan& t) {
+      const bool in_one_lane = (t.columns ? t.columns : body.cols) <= chunks.vec && body.cols > 0;
+      return !t.output && t.extent == Extent::element && !in_one_lane && !is_target(body, t);
+    }));
   // A division is a product with v_rcp_f32, unless the spec asks for the IEEE one, or a mean divides by the size of a last group.
   if (!uses(body, Op::div_exact) && !uses(body, Op::group_mean)) p.forbidden.emplace_back("v_div_");
   if (converts_vectors_to(body, target.fp8_e4m3())) p.required.emplace_back("v_cvt_pk_fp8_f32");

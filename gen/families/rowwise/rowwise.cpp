@@ -135,12 +135,28 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const 
   return result;
 }
 
+// Rows of a wave or less: a wave, and four. Half as much for each of more lanes, if what stays between passes takes too many registers.
+std::vector<RowwiseConfig> short_rows(const Body& body, RowwiseConfig base, int group, const Target& target) {
+  std::vector<RowwiseConfig> result;
+  bool in_registers = false;
+  for (; !in_registers; base.vec /= 2) {
+    base.threads_per_row = std::max(next_power_of_two(ceil_div(static_cast<int>(body.cols), base.vec)), std::max(1, group / base.vec));
+    for (const int threads : {4 * wave_size, wave_size}) {
+      base.rows_per_block = std::max(1, threads / base.threads_per_row);
+      result.push_back(base);
+      for (const RowwiseConfig& c : with_residencies(base, body, target)) in_registers |= c.residency == Residency::registers;
+    }
+    if (2 * base.threads_per_row > wave_size || base.vec <= 2) break;
+  }
+  return result;
+}
+
 std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
   const int cols = static_cast<int>(body.cols);
   const int group = columns_in_wave(body); // and within a row's lanes
   // Ranks: all lanes take part, so that no access is wider than a lane's share of the row.
   const int vec = uses_ranks(body) ? in_waves(body, 1).vec : choose_vec(body, group);
-  const int group_lanes = std::max(1, group / vec), lanes = ceil_div(cols, vec);
+  const int lanes = ceil_div(cols, vec);
   RowwiseConfig base{.cols = cols, .vec = vec};
   std::vector<RowwiseConfig> result;
   const auto add = [&](RowwiseConfig c) {
@@ -154,11 +170,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
       add(base);
     }
   } else if (lanes <= wave_size) {
-    base.threads_per_row = std::max(next_power_of_two(lanes), group_lanes);
-    for (const int threads : {4 * wave_size, wave_size}) {
-      base.rows_per_block = std::max(1, threads / base.threads_per_row);
-      add(base);
-    }
+    for (const RowwiseConfig& c : short_rows(body, base, group, target)) add(c);
   } else if (body.passes == 1 && body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
     // Nothing is reduced, so that workgroups may share a row: fewer chunks each if there are few rows.
     for (const int threads : {4 * wave_size, wave_size}) {

@@ -374,7 +374,7 @@ private:
   int nesting_ = 0;
   std::map<std::string, Dim> dims_;
   std::map<std::string, Declared> values_;
-  std::vector<Expr> operands_; // of products, which hold what these stand for
+  std::vector<Expr> operands_;                   // of products, which hold what these stand for
   std::map<std::string, std::int64_t> counters_; // of the loops around a statement
 };
 
