@@ -27,6 +27,17 @@ TEST_CASE("the beginning") {
   expect_user_error([] { parse_spec("kernel float"); }, "spec text, line 1, column 8: kernel 'float'", "a word of", "another name");
 }
 
+TEST_CASE("loops") {
+  expect_at("for t 3 { }", 7, "'3' stands where ':' belongs", "grammar");
+  expect_at("for t: 17 { }", 5, "'t' counts 17 turns", "use 1 to 16");
+  expect_at("for x: 2 { }", 5, "'x' is declared twice", "rename one of them");
+  expect_at("for t: 2 { output y: f16[4, 8] = x }", 12, "'output' begins no statement of a loop", "use let and stack");
+  expect_at("for t: 2 { let y = x", 21, "the end of the text begins no statement of a loop", "end it with }");
+  expect_at("for t: 2 { let x = x + t }", 24, "'t' is not declared", "");
+  expect_at("for t: 2 { let x = x + 1 }", 16, "'x' is declared twice", "rename one of them");
+  expect_at("for t: 2 { stack y = x + 1 }\noutput z: f32[4, 8] = x", 18, "'y' is used by no output", "use it or remove it");
+}
+
 TEST_CASE("statements") {
   expect_at("outptu y: f16[4, 8] = x", 1, "'outptu' begins no statement", "dim, input, scalar, let, for or output");
   expect_at("input y f16[4, 8]", 9, "'f16' stands where ':' belongs", "grammar");

@@ -62,7 +62,7 @@ TEST_CASE("states of the catalogue in twenty interleavings, and twenty times") {
         CompileOptions compile = own_process_options(process_environment());
         const BuiltKernel built = build_kernel(spec, to, compile);
         Inputs inputs = random_inputs(spec, 7, {.dynamic_size = 12, .sizes = {{"tokens", 4}, {"sequences", 4}}});
-        const auto wrong = testing::check_orders(spec, built, inputs, {.count = 20, .side_by_side = true});
+        const auto wrong = testing::check_orders(spec, built, inputs, {.count = 20, .launches = 2, .side_by_side = true});
         CHECK_MESSAGE(!wrong, wrong.value_or(""));
         for (int replay = 0; replay < 20; ++replay) { // each launch goes on with the states that the one before left
           const EmulatedRun run = emulate(spec, built.source, built.object, inputs);

@@ -162,3 +162,21 @@ TEST_CASE("a value shared by two outputs stays shared") {
   const KernelSpec again = parse_spec(to_text(spec));
   CHECK(nodes_in_order(again).size() == nodes_in_order(merge_equal_nodes(spec)).size());
 }
+
+TEST_CASE("a loop is written out: values that go on, values of a turn, stacks") {
+  const std::string before = "kernel k\ndim rows\ninput x: f32[rows, 3, 64]\ninput w: f32[64]\n";
+  const KernelSpec looped =
+      parse_spec(before + "let s = w * 2\nfor t: 3 {\n  let y = unstack(x, t) + s\n  let s = y * w\n  stack all = s - y\n}\n"
+                          "output o: f16[rows, 3, 64] = all\noutput last: f32[rows, 64] = s");
+  const KernelSpec written = parse_spec(before + R"(let s = w * 2
+let y0 = unstack(x, 0) + s
+let s0 = y0 * w
+let y1 = unstack(x, 1) + s0
+let s1 = y1 * w
+let y2 = unstack(x, 2) + s1
+let s2 = y2 * w
+output o: f16[rows, 3, 64] = stack(s0 - y0, s1 - y1, s2 - y2)
+output last: f32[rows, 64] = s2)");
+  CHECK(looped == written);
+  CHECK(parse_spec(to_text(looped)) == looped);
+}

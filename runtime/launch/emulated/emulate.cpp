@@ -40,6 +40,12 @@ public:
   }
   std::span<const std::byte> arguments() const { return arguments_; }
 
+  // What a launch has overwritten is as it was.
+  void restore_inputs() {
+    for (const KernelArgument& a : source_.arguments)
+      if (a.kind == ArgumentKind::in_place) fill(a);
+  }
+
   Outputs outputs() {
     Outputs all;
     for (const Output& output : spec_.outputs()) all.emplace(output.name, fetch(output));
@@ -83,13 +89,15 @@ private:
         p.stride = (p.row + s.alignment - 1) / s.alignment * s.alignment + s.alignment;
     const std::int64_t elements = p.rows > 0 ? (p.rows - 1) * p.stride + p.row : 0;
     p.address = memory_.allocate(a.name, static_cast<std::size_t>(storage_bytes(a.dtype, elements)), a.kind != ArgumentKind::input);
-    const std::span<std::byte> bytes = memory_.bytes(p.address);
-    std::ranges::fill(bytes, is_output ? unwritten : padding);
-    if (!is_output) {
-      const Tensor& tensor = inputs_.tensors.at(a.name);
-      for (std::int64_t r = 0; r < p.rows; ++r) std::ranges::copy(tensor.row(r), bytes.begin() + storage_bytes(a.dtype, r * p.stride));
-    }
     placed_[a.name] = p;
+    std::ranges::fill(memory_.bytes(p.address), is_output ? unwritten : padding);
+    if (!is_output) fill(a);
+  }
+  void fill(const KernelArgument& a) {
+    const Placed& p = placed_.at(a.name);
+    const std::span<std::byte> bytes = memory_.bytes(p.address);
+    const Tensor& tensor = inputs_.tensors.at(a.name);
+    for (std::int64_t r = 0; r < p.rows; ++r) std::ranges::copy(tensor.row(r), bytes.begin() + storage_bytes(a.dtype, r * p.stride));
   }
 
   void place_preshuffled(const KernelArgument& a) {
@@ -144,8 +152,10 @@ EmulatedRun emulate(const KernelSpec& spec, const KernelSource& source, const Co
   done.result.completed = one.is_empty();
   if (!one.is_empty()) {
     const isa::CodeObject file = isa::load_code_object(object.bytes, object.name);
-    for (int i = 0; i < launches && done.result.defects.empty(); ++i)
+    for (int i = 0; i < launches && done.result.defects.empty(); ++i) {
+      if (i > 0) one.restore_inputs();
       done.result = exec::execute(file, object.name, one.grid(), one.arguments(), memory, options);
+    }
   }
   done.outputs = one.outputs();
   done.workspace = one.workspace();
