@@ -38,11 +38,10 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   return tried;
 }
 
-std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target, std::size_t most) {
+std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target) {
   std::vector<Schedule> schedules = candidates(plan, target);
   const double limit = worth_a_compile * nominal_cost(plan, schedules.front(), target);
   std::erase_if(schedules, [&](const Schedule& s) { return nominal_cost(plan, s, target) > limit; });
-  if (schedules.size() > most) schedules.erase(schedules.begin() + static_cast<std::ptrdiff_t>(most), schedules.end());
   return schedules;
 }
 
@@ -63,15 +62,18 @@ static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target&
 
 BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated) {
   const Plan plan = make_plan(spec, target);
-  const std::vector<Schedule> schedules = worth_simulating(plan, target, static_cast<std::size_t>(simulated));
+  const std::vector<Schedule> schedules = worth_simulating(plan, target);
   if (schedules.size() < 2) return build_kernel(spec, target, options);
   std::optional<BuiltKernel> best;
   std::vector<RejectedSchedule> rejected;
   BuildTimes times;
   double least = 0;
+  int kept = 0;
   for (const Schedule& schedule : schedules) {
+    if (kept == simulated) break;
     std::optional<BuiltKernel> built = build_schedule(plan, schedule, target, options, rejected, times);
     if (!built) continue;
+    ++kept;
     const double cost = simulated_cost(plan, *built, target);
     if (best && cost >= least) continue;
     best = std::move(built), least = cost;

@@ -39,7 +39,7 @@ TEST_CASE("knobs of a product") {
   CHECK(c.workgroups == 2 * 2048 / 32);
   CHECK(std::get<GemmConfig>(with(product, {"matrix_instr_nonkdim=32"}).config).method == GemmMethod::matrix32);
   const KernelSpec by_expert = catalog_spec("grouped_gemm", {});
-  CHECK(std::get<GemmConfig>(with(by_expert, {"BLOCK_M=64", "num_warps=8"}).config).rows == 64);
+  CHECK(std::get<GemmConfig>(with(by_expert, {"BLOCK_M=64", "BLOCK_N=16", "num_warps=8"}).config).rows == 64);
   refused(by_expert, "SPLIT_K=2", "products by expert have no such choice");
   refused(by_expert, "matrix_instr_nonkdim=32", "products by expert have no such choice");
   refused(product, "BLOCK_M=16", "a workgroup computes all rows: the bound of m, 16");

@@ -23,11 +23,13 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const double on_a_cu = all_at_once ? std::ceil(w.workgroups / cus) : w.workgroups / cus + 0.5;
   const double rounds = std::max(1.0, on_a_cu / std::min(w.per_cu, std::ceil(on_a_cu)));
   const double wave_cycles = std::max(issue_clocks * w.instructions, w.matrix_cycles);
-  const double near_bytes = w.fill_bytes - w.far_bytes;
+  // What L1s wait for comes the later the more of it is in flight, the mean over all CUs.
+  const double near_bytes = w.fill_bytes - w.far_bytes, waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
+  const double crowd = waited_for * std::min(1.0, w.workgroups / cus), crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
   const std::array<std::pair<double, std::string_view>, 4> bounds{
       {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
        {ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
-       {on_a_cu * (w.far_bytes * chip.hbm_latency_ns + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes, "lines that L1 waits for"},
+       {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes, "lines that L1 waits for"},
        {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);
 

@@ -18,6 +18,13 @@ double lost_between_passes(const Demand& w, double workgroup_bytes, const machin
   return std::clamp(rows * workgroup_bytes / machine::l2_bytes - 0.5, 0.0, 1.0);
 }
 
+// Loads that follow each other: the turns of all passes. The next pass's first loads are issued before a reduction is waited for, unless
+// some lanes have nothing to load.
+double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
+  const auto loading = static_cast<int>(std::ranges::count_if(passes, [](const Pass& pass) { return !pass.streams.empty(); }));
+  return std::max(1, loading * ceil_div(c.chunks(), c.prefetch_depth) - (c.exact() ? loading - 1 : 0));
+}
+
 } // namespace
 
 Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
@@ -38,7 +45,7 @@ Demand demand_of_rows(const Body& body, const RowwiseConfig& c, const Target& ta
       (chunk.far_bytes + chunk.again_bytes * lost_between_passes(w, (chunk.far_bytes + chunk.written) * elements, chip)) * elements;
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
   w.written = chunk.written * elements;
-  w.in_flight = chunk.in_flight * c.prefetch_depth * lanes;
+  w.in_flight = w.loaded / trips_of(passes, c);
   w.instructions = chunk.instructions * c.chunks();
   if (c.residency == Residency::lds) w.instructions += c.chunks() * kept_registers(body, passes, c.vec) / 4.0 * 2 * slots_of_lds_access;
   const double lanes_a_row = std::min(c.threads_per_row, wave_size);
