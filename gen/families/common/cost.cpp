@@ -36,7 +36,8 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   Cost cost;
   cost.start = chip.floor_ns + ns(chip.scalar_load_cycles) + chip.hbm_latency_ns;
   const double trips = w.in_flight > 0 ? std::max(1.0, w.loaded / w.in_flight) : 0;
-  const double by_latency = rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
+  const double launch = ns(std::min(w.workgroups, cus * w.per_cu) * w.waves / chip.xcds); // a wave a cycle and XCD
+  const double by_latency = launch + rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);
   for (const auto& [time, name] : bounds) together += std::pow(std::max(0.0, time), busy_together);
