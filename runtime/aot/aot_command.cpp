@@ -140,10 +140,11 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
   app.add_option("--stamp", command->stamp, "A file to write when every kernel is there");
   app.add_option("--emit-ninja", command->ninja, "Compile nothing: write a build.ninja with one edge a kernel");
   app.add_option("--emit-slurm", command->slurm, "Compile nothing: write a Slurm array job that does");
-  app.add_option("--candidates", command->candidates,
-                 fmt::format("Compile and simulate so many schedules of each kernel, the first by the cost model, and take the quickest; 1: "
-                             "the cost model decides ({})",
-                             simulated_first))
+  app.add_option(
+         "--candidates", command->candidates,
+         fmt::format("Compile and simulate so many schedules of each kernel, the first by the cost model, and take the quickest; 1: "
+                     "the cost model decides ({})",
+                     simulated_first))
       ->check(CLI::PositiveNumber);
   app.add_flag("--line-tables", command->line_tables, "Code objects name the source's lines; a Jit needs KILN_LINE_TABLES=1 for them");
   app.add_flag("--batch-invariant", command->batch_invariant,

@@ -124,16 +124,16 @@ std::string to_text(const Explanation& e) {
                         i == e.chosen     ? "*"
                         : i == e.quickest ? "!"
                                           : " ",
-                        us_text(c.cost_us), us_text(c.predicted_us), c.bound_by, c.vgprs, c.lds_bytes,
-                        c.workgroups, fmt::join(c.settings, " "));
+                        us_text(c.cost_us), us_text(c.predicted_us), c.bound_by, c.vgprs, c.lds_bytes, c.workgroups,
+                        fmt::join(c.settings, " "));
     if (c.predicted_us == 0) text += fmt::format("    breaks its ISA contract: {}\n", c.contract);
   }
   if (e.chosen < e.candidates.size()) {
     const ExplainedCandidate& c = e.candidates[e.chosen];
     text += fmt::format("* chosen: {}\n", c.why);
     if (c.cost_us > 0)
-      text += fmt::format("  the model's terms at the last size: start {:.2f} us, stream {:.2f} us ({}), exit {:.2f} us\n", c.cost.start / 1e3,
-                          c.cost.stream / 1e3, c.cost.bound_by, c.cost.exit / 1e3);
+      text += fmt::format("  the model's terms at the last size: start {:.2f} us, stream {:.2f} us ({}), exit {:.2f} us\n",
+                          c.cost.start / 1e3, c.cost.stream / 1e3, c.cost.bound_by, c.cost.exit / 1e3);
     text += fmt::format("  the ISA contract {}\n", c.contract);
     text += fmt::format("batch invariance: {}\n", e.batch_invariance);
   }
@@ -175,7 +175,8 @@ std::string to_html(const Explanation& e) {
     };
     text += fmt::format("<tr><td>{}{}{}<td>{} / {}{}{}<td>{}<td>{}<td>{}<td>{}<td>{}\n", i == e.chosen ? "<b>" : "",
                         escaped(fmt::format("{}", fmt::join(c.settings, " "))), i == e.chosen ? "</b>" : "", us_text(c.cost_us),
-                        us_text(c.predicted_us), bar(c.cost_us, "#bbb"), bar(c.predicted_us, "#47c"), escaped(c.bound_by), c.vgprs, c.lds_bytes, c.workgroups, escaped(c.contract));
+                        us_text(c.predicted_us), bar(c.cost_us, "#bbb"), bar(c.predicted_us, "#47c"), escaped(c.bound_by), c.vgprs,
+                        c.lds_bytes, c.workgroups, escaped(c.contract));
   }
   return text + "</table>\n";
 }

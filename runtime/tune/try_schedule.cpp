@@ -40,6 +40,7 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
 
 std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target) {
   std::vector<Schedule> schedules = candidates(plan, target);
+  if (nominal_sizes(plan).size() > 1) schedules.erase(schedules.begin() + 1, schedules.end());
   const double limit = worth_a_compile * nominal_cost(plan, schedules.front(), target);
   std::erase_if(schedules, [&](const Schedule& s) { return nominal_cost(plan, s, target) > limit; });
   return schedules;
@@ -50,7 +51,8 @@ static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target&
   try {
     double sum = 0;
     for (const RunTimeSizes& at : nominal_sizes(plan))
-      sum += std::log(timing::predict(record_kernel(plan.spec, built.source, built.object, at), target.chip(), {.changes = false}).microseconds);
+      sum += std::log(
+          timing::predict(record_kernel(plan.spec, built.source, built.object, at), target.chip(), {.changes = false}).microseconds);
     return sum;
   } catch (const std::bad_alloc&) {
     built.object.log += "kiln: note: there was no memory to simulate it\n";

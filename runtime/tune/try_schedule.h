@@ -29,11 +29,12 @@ struct TriedSchedule {
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
-// The schedules of a plan without those that the cost model has far behind its first: seldom is one of those quicker.
+// The schedules of a plan without those that the cost model has far behind its first: seldom is one of those quicker. The first alone of
+// rows, whose number only the launch says: they are judged at several, the largest of which takes seconds to simulate.
 std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target);
 
-// As build_kernel without settings, but of the first `simulated` of those that keep their contract the one that the simulation has quickest,
-// cold, on the target's own chip.
+// As build_kernel without settings, but of the first `simulated` of those that keep their contract the one that the simulation has
+// quickest, cold, on the target's own chip.
 BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated);
 
 } // namespace kiln

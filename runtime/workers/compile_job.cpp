@@ -99,10 +99,14 @@ EntryFiles compile_entry(const KernelRequest& request) {
 
 std::string request_message(const KernelRequest& request) {
   const Environment& e = request.options.environment;
-  Json json{{"spec", request.spec},           {"arch", request.arch},
-            {"chip", request.chip},           {"batch_invariant", request.batch_invariant},
-            {"overrides", request.overrides}, {"simulated", request.simulated},
-            {"compiler", to_string(e.compiler)}, {"dump_dir", e.dump_dir.string()}};
+  Json json{{"spec", request.spec},
+            {"arch", request.arch},
+            {"chip", request.chip},
+            {"batch_invariant", request.batch_invariant},
+            {"overrides", request.overrides},
+            {"simulated", request.simulated},
+            {"compiler", to_string(e.compiler)},
+            {"dump_dir", e.dump_dir.string()}};
   each_field(e, request.options, [&](const char* name, const auto& field) { json[name] = field; });
   return packed(json);
 }

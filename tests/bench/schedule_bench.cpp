@@ -1,7 +1,7 @@
 // Choice of schedules: at points drawn from the shapes of models, how much longer the chosen schedule takes than the best candidate, both
 // predicted by the simulation, and what simulating the cost model's first ones gains. Attention, which has one candidate, is compared with
-// twelve numbers of workgroups. Arguments: first seed, how many, and a file that keeps what was predicted, so that another order of the same
-// schedules is judged at once. Exit code 1: a bound of docs/timing.md is missed.
+// twelve numbers of workgroups. Arguments: first seed, how many, and a file that keeps what was predicted, so that another order of the
+// same schedules is judged at once. Exit code 1: a bound of docs/timing.md is missed.
 #include "gen/catalog/catalog.h"
 #include "gen/families/common/family.h"
 #include "gen/families/schedule.h"
@@ -33,14 +33,15 @@ struct Point {
 
 // Rows and columns of weights: Llama 3 8B, 70B on 8 and 405B on 8 GPUs, DeepSeek-V3, Qwen3 32B and 30B-A3B, gpt-oss-120b.
 constexpr std::array<std::pair<int, int>, 34> shapes = {
-    {{6144, 4096},  {4096, 4096},  {28672, 4096}, {4096, 14336}, {1280, 8192}, {8192, 1024}, {7168, 8192},  {8192, 3584}, {2304, 16384},
-     {16384, 2048}, {13312, 4096}, {16384, 1664}, {2112, 7168},  {1536, 7168}, {3072, 1536}, {7168, 2048},  {4608, 7168}, {7168, 2304},
-     {256, 7168},   {24576, 1536}, {512, 7168},   {9216, 5120},  {5120, 3200}, {5120, 8192}, {6400, 5120},  {5120, 2048}, {4096, 2048},
+    {{6144, 4096},  {4096, 4096},  {28672, 4096}, {4096, 14336}, {1280, 8192}, {8192, 1024}, {7168, 8192}, {8192, 3584}, {2304, 16384},
+     {16384, 2048}, {13312, 4096}, {16384, 1664}, {2112, 7168},  {1536, 7168}, {3072, 1536}, {7168, 2048}, {4608, 7168}, {7168, 2304},
+     {256, 7168},   {24576, 1536}, {512, 7168},   {9216, 5120},  {5120, 3200}, {5120, 8192}, {6400, 5120}, {5120, 2048}, {4096, 2048},
      {2048, 4096},  {1024, 4096},  {768, 2048},   {2048, 768},   {128, 2048},  {5120, 2880}, {2880, 4096}}};
 
 Point product(Random& random, const Target& to) {
-  static constexpr std::string_view names[] = {"gemm",      "gemm",       "gemm",       "gemm",         "gemm_bias",        "gemm_block_scaled",
-                                               "gemm_mx",   "gemm_w4a16", "gemm_w4a16", "gemm_w_mxfp4", "gemm_swiglu_quant", "gemm_dynamic_quant"};
+  static constexpr std::string_view names[] = {
+      "gemm",    "gemm",       "gemm",       "gemm",         "gemm_bias",         "gemm_block_scaled",
+      "gemm_mx", "gemm_w4a16", "gemm_w4a16", "gemm_w_mxfp4", "gemm_swiglu_quant", "gemm_dynamic_quant"};
   CatalogOptions o;
   o.fp8 = to.fp8();
   std::string name(names[random.between(0, std::ssize(names) - 1)]);
@@ -50,13 +51,16 @@ Point product(Random& random, const Target& to) {
   o.m = random.pick({1, 1, 2, 4, 8, 16, 16, 32, 32, 64, 64, 128});
   const auto [n, k] = shapes[static_cast<std::size_t>(random.between(0, std::ssize(shapes) - 1))];
   o.n = n, o.k = k;
-  return {o.n <= 1024 ? "products, n <= 1024" : "products", fmt::format("{} m={} n={} k={} {} {}", name, o.m, o.n, o.k, to_string(o.dtype), to.arch()),
-          catalog_spec(name, o), to};
+  return {o.n <= 1024 ? "products, n <= 1024" : "products",
+          fmt::format("{} m={} n={} k={} {} {}", name, o.m, o.n, o.k, to_string(o.dtype), to.arch()), catalog_spec(name, o), to};
 }
 
 Point rows_point(Random& random, const Target& to) {
-  static constexpr std::string_view names[] = {"add_rmsnorm_quant", "add_rmsnorm_dynamic_quant", "rmsnorm",     "layernorm",  "softmax",
-                                               "swiglu_quant",      "silu_mul",                  "group_quant", "scaled_add", "per_token_quant"};
+  static constexpr std::string_view names[] = {"add_rmsnorm_quant", "add_rmsnorm_dynamic_quant",
+                                               "rmsnorm",           "layernorm",
+                                               "softmax",           "swiglu_quant",
+                                               "silu_mul",          "group_quant",
+                                               "scaled_add",        "per_token_quant"};
   CatalogOptions o;
   o.fp8 = to.fp8();
   const std::string name(names[random.between(0, std::ssize(names) - 1)]);
@@ -66,7 +70,8 @@ Point rows_point(Random& random, const Target& to) {
   std::string text = to_text(catalog_spec(name, o));
   const std::string any = "dim rows\n";
   text.replace(text.find(any), any.size(), fmt::format("dim rows[{0}..{0}]\n", rows));
-  return {"rows and flat", fmt::format("{} rows={} cols={} {} {}", name, rows, o.cols, to_string(o.dtype), to.arch()), parse_spec(text), to};
+  return {"rows and flat", fmt::format("{} rows={} cols={} {} {}", name, rows, o.cols, to_string(o.dtype), to.arch()), parse_spec(text),
+          to};
 }
 
 Point attention_point(Random& random, const Target& to) {
@@ -183,13 +188,14 @@ bool print(const std::vector<Regret>& regrets) {
     for (const Regret* r : of_kind) chosen.push_back(r->chosen), first.push_back(r->of_first);
     const Summary c = summary(chosen), f = summary(first);
     table.rows.push_back({kind, std::to_string(of_kind.size()), fmt::format("{:.1f} %", 100 * c.mean), fmt::format("{:.1f} %", 100 * c.p90),
-                          fmt::format("{:.1f} %", 100 * c.worst), fmt::format("{:.1f} %", 100 * f.mean), fmt::format("{:.1f} %", 100 * f.p90),
-                          fmt::format("{:.1f} %", 100 * f.worst)});
+                          fmt::format("{:.1f} %", 100 * c.worst), fmt::format("{:.1f} %", 100 * f.mean),
+                          fmt::format("{:.1f} %", 100 * f.p90), fmt::format("{:.1f} %", 100 * f.worst)});
     if (kind == "all") met = f.mean <= 0.015 && f.p90 <= 0.05 && f.worst <= 0.15;
   }
   const auto sum = [](std::size_t n, const Regret& r) { return n + r.simulated; };
   const std::size_t compiled = std::accumulate(regrets.begin(), regrets.end(), std::size_t{0}, sum);
-  fmt::print("{}{:.2f} schedules of a point simulated\n", to_text(table), static_cast<double>(compiled) / static_cast<double>(regrets.size()));
+  fmt::print("{}{:.2f} schedules of a point simulated\n", to_text(table),
+             static_cast<double>(compiled) / static_cast<double>(regrets.size()));
   return met;
 }
 
@@ -197,7 +203,8 @@ bool print(const std::vector<Regret>& regrets) {
 
 int main(int argc, char** argv) {
   const bool quick = take_short_form(argc, argv);
-  const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20261125, count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 150;
+  const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20261125,
+                      count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 150;
   Known known(argc > 3 ? argv[3] : "");
   std::vector<Regret> regrets(quick ? 4 : count);
   std::atomic<std::size_t> next = 0;

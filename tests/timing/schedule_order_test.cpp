@@ -1,5 +1,5 @@
-// Proves that workgroups that exchange parts are simulated to the end, whatever the schedule. How well schedules are chosen is the bench's to
-// say (tests/bench/schedule_bench.cpp).
+// Proves that workgroups that exchange parts are simulated to the end, whatever the schedule. How well schedules are chosen is the bench's
+// to say (tests/bench/schedule_bench.cpp).
 #include "gen/families/common/family.h"
 #include "gen/families/schedule.h"
 #include "runtime/tune/try_schedule.h"

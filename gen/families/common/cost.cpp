@@ -24,12 +24,15 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const double rounds = std::max(1.0, on_a_cu / std::min(w.per_cu, std::ceil(on_a_cu)));
   const double wave_cycles = std::max(issue_clocks * w.instructions, w.matrix_cycles);
   // What L1s wait for comes the later the more of it is in flight, the mean over all CUs.
-  const double near_bytes = w.fill_bytes - w.far_bytes, waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
-  const double crowd = waited_for * std::min(1.0, w.workgroups / cus), crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
+  const double near_bytes = w.fill_bytes - w.far_bytes,
+               waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
+  const double crowd = waited_for * std::min(1.0, w.workgroups / cus),
+               crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
   const std::array<std::pair<double, std::string_view>, 4> bounds{
       {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
        {ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
-       {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes, "lines that L1 waits for"},
+       {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes,
+        "lines that L1 waits for"},
        {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);
 
@@ -37,7 +40,8 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   cost.start = chip.floor_ns + ns(chip.scalar_load_cycles) + chip.hbm_latency_ns;
   const double trips = w.in_flight > 0 ? std::max(1.0, w.loaded / w.in_flight) : 0;
   const double launch = ns(std::min(w.workgroups, cus * w.per_cu) * w.waves / chip.xcds); // a wave a cycle and XCD
-  const double by_latency = launch + rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
+  const double by_latency =
+      launch + rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);
   for (const auto& [time, name] : bounds) together += std::pow(std::max(0.0, time), busy_together);
