@@ -13,7 +13,7 @@
 namespace kiln {
 namespace {
 
-// Of schedules that the cost model has further behind its first, few are quicker: `./dev bench schedule` counts them.
+// Schedules that the cost model has further behind its first are seldom quicker: `./dev bench schedule` counts them.
 constexpr double worth_a_compile = 1.1;
 
 } // namespace
@@ -46,7 +46,7 @@ std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target) {
   return schedules;
 }
 
-// Of what cannot be simulated, for want of memory say, the first is kept.
+// Infinite for what cannot be simulated, for want of memory say: the first is kept then.
 static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target& target) {
   try {
     double sum = 0;

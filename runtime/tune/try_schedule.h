@@ -33,8 +33,4 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
 // rows, whose number only the launch says: they are judged at several, the largest of which takes seconds to simulate.
 std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target);
 
-// As build_kernel without settings, but of the first `simulated` of those that keep their contract the one that the simulation has
-// quickest, cold, on the target's own chip.
-BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated);
-
 } // namespace kiln

@@ -1,7 +1,6 @@
 // CompileJob: a request compiled, and the messages that carry it to a worker and back.
 #include "runtime/workers/compile_job.h"
 #include "gen/error.h"
-#include "runtime/tune/try_schedule.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

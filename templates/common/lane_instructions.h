@@ -13,7 +13,7 @@ template <Shift control, int rows = 0xf> KILN_DEVICE f32 shifted(f32 value) {
 template <Shift control, int rows = 0xf> KILN_DEVICE u32 shifted(u32 value) {
   return static_cast<u32>(__builtin_amdgcn_update_dpp(0, static_cast<int>(value), static_cast<int>(control), rows, 0xf, false));
 }
-// Of every 16 lanes the upper eight give what they have in `first` for what the lower eight have in `second`.
+// The upper eight of every 16 lanes give what they have in `first` for what the lower eight have in `second`.
 KILN_DEVICE void exchange_eights(u32& first, u32& second) {
   constexpr int rotate8 = 0x128, upper = 0xc, lower = 0x3; // banks of four lanes
   const int a = static_cast<int>(first), b = static_cast<int>(second);
