@@ -1,6 +1,7 @@
 // Loads and stores on their way through L1, L2, MALL and HBM.
 #include "isa_checks/timing/memory_levels.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace kiln::timing {
@@ -37,6 +38,13 @@ double BusyTime::between(Resource resource, double from, double to) const {
   double sum = 0;
   for (auto i = static_cast<std::size_t>(from / slice); i < s.size() && static_cast<double>(i) * slice < to; ++i) sum += s[i];
   return sum;
+}
+
+// Channels are hashed (ROCm Compute Profiler documentation, L2 cache); which bits, AMD does not say: all, folded.
+L2::Line* L2::set_of(std::uint64_t line) {
+  constexpr std::uint64_t sets = machine::l2_bytes / line_bytes / l2_ways;
+  constexpr int bits = std::countr_zero(sets);
+  return &lines_[(line ^ line >> bits ^ line >> 2 * bits ^ line >> 3 * bits) % sets * l2_ways];
 }
 
 double* L2::find(std::uint64_t line) {

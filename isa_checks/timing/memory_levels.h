@@ -43,7 +43,8 @@ struct WhatIf {
   double exit = 1;        // of release, acquire and atomics
 };
 
-// The L2 of an XCD: least recently used lines leave a set. A line may still be on its way, and may have bytes that memory lacks.
+// The L2 of an XCD: least recently used lines leave a set, which all bits of a line's address decide. A line may still be on its way, and
+// may have bytes that memory lacks.
 class L2 {
 public:
   // When the line is there; null when it has to be fetched.
@@ -57,7 +58,7 @@ private:
     std::uint64_t line = ~0ULL, used = 0;
     double ready = 0, dirty = 0;
   };
-  Line* set_of(std::uint64_t line) { return &lines_[line % (lines_.size() / machine::l2_ways) * machine::l2_ways]; }
+  Line* set_of(std::uint64_t line);
   std::vector<Line> lines_{machine::l2_bytes / machine::line_bytes};
   std::uint64_t clock_ = 0;
 };

@@ -7,7 +7,8 @@
 namespace kiln::timing {
 namespace {
 
-constexpr double bounding = 0.6; // a resource that is busy for less than this share of a phase does not bound it
+constexpr std::size_t streaming = 1; // of the phases
+constexpr double bounding = 0.6;     // a resource that is busy for less than this share of a phase does not bound it
 
 // Busy shares: of CUs' own resources per CU, of shared ones as they are.
 std::pair<Resource, double> busiest(const Simulation& s, double from, double to) {
@@ -59,6 +60,15 @@ std::vector<Change> changes(const Record& record, const Chip& chip, const Predic
   return result;
 }
 
+// From microseconds and bytes.
+void set_what_follows(Prediction& p) {
+  const Band band = band_of(*p.chip, p.launch, p.microseconds);
+  p.low = p.microseconds * band.low;
+  p.high = p.microseconds * band.high;
+  p.rate_tbs = p.bytes / p.microseconds / 1e6;
+  p.share_of_peak = p.rate_tbs / p.chip->peak_tbs;
+}
+
 } // namespace
 
 std::string_view to_string(LaunchKind launch) { return launch == LaunchKind::graph ? "graph" : "eager"; }
@@ -88,18 +98,32 @@ Prediction predict(const Record& record, const Chip& chip, const PredictOptions&
   const Simulation& s = p.simulation;
   const double nanoseconds = nanoseconds_of(s, chip, options.launch);
   p.microseconds = nanoseconds / 1e3;
-  const Band band = band_of(chip, options.launch, p.microseconds);
-  p.low = p.microseconds * band.low;
-  p.high = p.microseconds * band.high;
   p.bytes = record.moved;
-  p.rate_tbs = p.bytes / nanoseconds / 1e3;
-  p.share_of_peak = p.rate_tbs / chip.peak_tbs;
   p.flops = record.flops;
+  set_what_follows(p);
   p.workgroups = record.workgroups;
   p.phases = {phase("start", s, chip, 0, s.first_data, chip.floor_ns + nanoseconds - s.nanoseconds),
               phase("stream", s, chip, s.first_data, s.last_data, 0), phase("exit", s, chip, s.last_data, s.cycles, 0)};
   if (options.changes) p.changes = changes(record, chip, options);
   return p;
+}
+
+Prediction extrapolate(const Prediction& small, Prediction large, double more, std::string from) {
+  const auto grow = [more](double& to, double before) { to += more * std::max(0.0, to - before); };
+  using Traffic = MemoryLevels::Traffic;
+  for (const auto level : {&Traffic::l1, &Traffic::l2, &Traffic::mall, &Traffic::hbm, &Traffic::written})
+    grow(large.simulation.traffic.*level, small.simulation.traffic.*level);
+  // Start and exit stay: they vary by where the last rows happen to end.
+  double& stream = large.phases[streaming].microseconds;
+  large.microseconds -= stream;
+  grow(stream, small.phases[streaming].microseconds);
+  large.microseconds += stream;
+  large.changes.clear();
+  grow(large.bytes, small.bytes);
+  grow(large.flops, small.flops);
+  set_what_follows(large);
+  large.extrapolated = std::move(from);
+  return large;
 }
 
 } // namespace kiln::timing

@@ -38,7 +38,8 @@ struct Prediction {
   std::uint32_t workgroups = 0;
   std::vector<Phase> phases;
   std::vector<Change> changes; // the most useful one first
-  Simulation simulation;       // of one XCD
+  Simulation simulation;       // of one XCD; of an extrapolated launch: of the larger one that it is extrapolated from
+  std::string extrapolated;    // from what; empty: it is not
 };
 
 struct PredictOptions {
@@ -56,6 +57,10 @@ Band band_of(const Chip& chip, LaunchKind launch, double microseconds);
 
 // The record is of an object that check_fits lets pass for the chip.
 Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options);
+
+// What a launch takes that is `more` times as much beyond `large` as that is beyond `small`: its stream grows. `from` says what the two
+// are.
+Prediction extrapolate(const Prediction& small, Prediction large, double more, std::string from);
 
 // Throws isa::Error when the object is not for the chip.
 void check_fits(const isa::CodeObject& object, const Chip& chip);

@@ -9,6 +9,7 @@ std::string to_text(const Prediction& p) {
   const Simulation& s = p.simulation;
   std::string text = fmt::format("{}: predicted {:.2f} us ({:.2f} to {:.2f}) on {}, caches {}, {} launch\n", p.kernel, p.microseconds,
                                  p.low, p.high, p.chip->name, to_string(p.cache), to_string(p.launch));
+  if (!p.extrapolated.empty()) text += fmt::format("  extrapolated from {}\n", p.extrapolated);
   text += fmt::format("  {} workgroups, {:.2f} MB: {:.2f} TB/s, {:.0f} % of the peak of {:g}", p.workgroups, p.bytes / 1e6, p.rate_tbs,
                       100 * p.share_of_peak, p.chip->peak_tbs);
   const double read = s.traffic.l1 + s.traffic.l2 + s.traffic.mall + s.traffic.hbm;
@@ -48,6 +49,7 @@ std::string to_json(const Prediction& p) {
                               {"share_of_peak", p.share_of_peak},
                               {"workgroups", p.workgroups},
                               {"flops", p.flops}};
+  if (!p.extrapolated.empty()) json["extrapolated_from"] = p.extrapolated;
   for (const Phase& phase : p.phases)
     json["phases"].push_back({{"name", phase.name}, {"us", phase.microseconds}, {"bound_by", phase.bound_by}, {"busy", phase.busy}});
   double all = 0;

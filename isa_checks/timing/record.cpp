@@ -100,7 +100,7 @@ std::vector<uint32_t> all_of(uint32_t workgroups) {
 
 std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kernel, exec::Grid grid, std::span<const std::byte> arguments,
                            exec::Memory& memory, std::span<const uint32_t> only, int waves, std::vector<Code>& code) {
-  Recorder recorder(waves, grid);
+  Recorder recorder(kernel, waves, grid);
   grid.only = only;
   exec::ExecOptions options;
   options.check_waits = options.check_undefined = options.check_races = options.check_hazards = options.measure = false;
@@ -261,8 +261,9 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   };
   const bool together = may_wait_for_others(r.code) && r.workgroups <= max_that_wait;
   run_only(together ? all_of(r.workgroups) : std::vector<uint32_t>{0});
-  const uint64_t all_steps = uint64_t{r.recorded.front().steps()} * r.workgroups;
-  if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, sampled_workgroups));
+  const uint64_t steps = r.recorded.front().steps(), all_steps = steps * r.workgroups;
+  const auto affordable_sample = static_cast<uint32_t>(std::clamp<uint64_t>(max_recorded_steps / (2 * steps), 1, sampled_workgroups));
+  if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, affordable_sample));
   const bool alike = r.recorded.size() > 1 &&
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
   if (alike) r.buffers = count_buffers(r, memory);

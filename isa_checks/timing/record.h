@@ -1,6 +1,7 @@
 // Record: what the executor saw of a launch, as the simulation needs it: for each wave its instructions in order, with the
 // lines of memory that they touch, and the waves that they wait for.
 #pragma once
+#include "isa_checks/error.h"
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/object/code_object.h"
 #include <cstdint>
@@ -45,6 +46,7 @@ struct Code {
 };
 
 inline constexpr std::uint32_t none = 0xffffffff;
+inline constexpr std::uint64_t max_recorded_steps = 20'000'000; // of one execution: 0.8 GB with what they access
 
 // A step of another workgroup that wrote what an access reads.
 struct Awaited {
@@ -105,8 +107,14 @@ struct Record {
   const Workgroup& representative_of(std::uint32_t number) const;
 };
 
+// A launch too long to record: its workgroups exchange data, so that none can be left out, or a single one is too long.
+struct TooLong : isa::Error {
+  using Error::Error;
+};
+
 // Executes the kernel and records it: every workgroup of a small launch, some of a large one. The buffers that the arguments
-// point at lie in `memory`. Throws isa::Error when the launch does not fit the kernel or does not end well.
+// point at lie in `memory`. Throws TooLong beyond max_recorded_steps, isa::Error when the launch does not fit the kernel or does not end
+// well.
 Record record(const isa::CodeObject& object, std::string_view kernel, const exec::Grid& grid, std::span<const std::byte> arguments,
               exec::Memory& memory);
 

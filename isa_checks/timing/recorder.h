@@ -2,6 +2,7 @@
 #pragma once
 #include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/timing/record.h"
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -9,7 +10,7 @@ namespace kiln::timing {
 
 class Recorder : public exec::Observer {
 public:
-  Recorder(int waves, const exec::Grid& grid) : waves_(waves), grid_(grid) {}
+  Recorder(std::string_view kernel, int waves, const exec::Grid& grid) : kernel_(kernel), waves_(waves), grid_(grid) {}
   void execute(const exec::Wave& wave, const exec::Inst& inst) override;
   void access(const exec::Wave& wave, const exec::Inst& inst, const exec::LaneAccess& op, const exec::WaveAddresses& at) override;
   void access_lds(const exec::Wave& wave, const exec::Inst& inst, const exec::LaneAccess& op, const exec::WaveAddresses& at,
@@ -43,7 +44,9 @@ private:
   void follow_place(GroupState& g, const exec::Wave& wave, std::uint64_t place, bool reads, bool writes);
   void follow_device(GroupState& g, const exec::Wave& wave, const exec::LaneAccess& op, const exec::WaveAddresses& at);
 
+  std::string_view kernel_;
   int waves_;
+  std::uint64_t recorded_ = 0; // steps
   const exec::Grid& grid_;
   std::unordered_map<std::uint32_t, std::size_t> index_; // by number of the workgroup
   std::vector<GroupState> groups_;

@@ -115,8 +115,10 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
       done = lds(wave, &a);
     } else if (code.action == Action::store) {
       done = memory_.store(wave.time, wave.cu, *g.like, a, g.number);
-      if (code.for_device)
-        wave.published.emplace_back(wave.next - 1, wave.time + chip_.atomic_ns / 2 * chip_.clock_ghz * options_.what_if.exit);
+      if (code.for_device) { // others see it when it has passed the queues, behind what the CU stored before
+        const double passed = done - chip_.store_ack_cycles;
+        wave.published.emplace_back(wave.next - 1, passed + chip_.atomic_ns / 2 * chip_.clock_ghz * options_.what_if.exit);
+      }
     } else {
       done = memory_.atomic(wave.time, wave.cu, a);
     }

@@ -5,7 +5,7 @@
 #include "isa_checks/timing/predict.h"
 #include "isa_checks/verdict/errata.h"
 #include "runtime/build/inspect.h"
-#include "runtime/launch/record.h"
+#include "runtime/launch/predict_kernel.h"
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -76,8 +76,7 @@ double predicted_us(const CachedKernel& kernel, std::int64_t rows) {
   source.launch = kernel.launch;
   source.workspace_bytes = kernel.workspace_bytes;
   const std::string chip = field_of(kernel.key, "chip");
-  return timing::predict(record_kernel(spec, source, object_of(kernel), sizes), target(chip.empty() ? kernel.arch : chip).chip(),
-                         {.changes = false})
+  return predict_kernel(spec, source, object_of(kernel), sizes, target(chip.empty() ? kernel.arch : chip).chip(), {.changes = false})
       .microseconds;
 }
 

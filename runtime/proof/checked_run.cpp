@@ -4,7 +4,7 @@
 #include "gen/reference/evaluate_bounds.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/launch/kernel_buffers.h"
-#include "runtime/launch/record.h"
+#include "runtime/launch/predict_kernel.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ CheckedRun checked_run(const Device& device, const BuiltKernel& built, const Ker
 
 timing::Prediction predicted(const BuiltKernel& built, const KernelSpec& spec, const std::map<std::string, std::int64_t>& sizes,
                              const timing::Chip& chip) {
-  return timing::predict(record_kernel(spec, built.source, built.object, sizes), chip, {.changes = false});
+  return predict_kernel(spec, built.source, built.object, sizes, chip, {.changes = false});
 }
 
 Device open_device(const std::string& command, const std::string& name) {

@@ -3,7 +3,7 @@
 #include "gen/families/make_plan.h"
 #include "isa_checks/error.h"
 #include "runtime/build/inspect.h"
-#include "runtime/launch/record.h"
+#include "runtime/launch/predict_kernel.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   tried.report = std::move(seen.report);
   if (!tried.report.met()) return tried;
   for (const RunTimeSizes& at : sizes)
-    tried.predictions.push_back(timing::predict(record_kernel(plan.spec, tried.source, tried.object, at), chip, predict));
+    tried.predictions.push_back(predict_kernel(plan.spec, tried.source, tried.object, at, chip, predict));
   return tried;
 }
 
@@ -51,8 +51,7 @@ static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target&
   try {
     double sum = 0;
     for (const RunTimeSizes& at : nominal_sizes(plan))
-      sum += std::log(
-          timing::predict(record_kernel(plan.spec, built.source, built.object, at), target.chip(), {.changes = false}).microseconds);
+      sum += std::log(predict_kernel(plan.spec, built.source, built.object, at, target.chip(), {.changes = false}).microseconds);
     return sum;
   } catch (const std::bad_alloc&) {
     built.object.log += "kiln: note: there was no memory to simulate it\n";

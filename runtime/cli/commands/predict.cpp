@@ -27,10 +27,8 @@ int run(const PredictRequest& request) {
       request.chip_file.empty() ? *chosen_target(request.target).chip : timing::read_chip(read_file(request.chip_file));
   const timing::CacheState cache = parse_cache_state(request.cache);
   const timing::LaunchKind how = parse_launch(request.how, request.launch, cache);
-  const timing::Record record =
-      record_launch(request.launch, chip, request.target.batch_invariant || process_environment().batch_invariant);
-  const timing::Prediction p =
-      timing::predict(record, chip, {.cache = cache, .launch = how, .changes = !request.quick, .spans = !request.html.empty()});
+  const timing::Prediction p = predict_launch(request.launch, chip, request.target.batch_invariant || process_environment().batch_invariant,
+                                              {.cache = cache, .launch = how, .changes = !request.quick, .spans = !request.html.empty()});
   if (!request.html.empty()) write_file(request.html, timing::to_html(p));
   if (request.json) fmt::print("{}\n", timing::to_json(p));
   else fmt::print("{}", timing::to_text(p));

@@ -4,7 +4,7 @@
 #include "gen/reference/random_inputs.h"
 #include "isa_checks/timing/predict.h"
 #include "runtime/build/build_kernel.h"
-#include "runtime/launch/record.h"
+#include "runtime/launch/predict_kernel.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -18,13 +18,14 @@ std::map<std::string, std::int64_t> sizes_of(const PredictLaunch& launch, const 
   return sizes;
 }
 
-timing::Record record_spec(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant) {
+timing::Prediction predict_spec(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant,
+                                const timing::PredictOptions& options) {
   const Target chosen = target(chip.name).with_batch_invariance(batch_invariant);
   const KernelSpec spec = chosen_spec(launch.kernel, chosen);
   const std::map<std::string, std::int64_t> sizes = sizes_of(launch, spec);
   CompileOptions compile = own_process_options(process_environment());
   const BuiltKernel built = build_kernel(spec, chosen, compile, launch.overrides);
-  return record_kernel(spec, built.source, built.object, sizes);
+  return predict_kernel(spec, built.source, built.object, sizes, chip, options);
 }
 
 } // namespace
@@ -58,7 +59,8 @@ void add_launch_options(CLI::App& app, PredictLaunch& launch) {
   app.add_option("--arg", launch.object.arguments, "With --object, in order: NAME=FILE, zeros:BYTES, i32:N, i64:N, f32:X, words:N,N,...");
 }
 
-timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant) {
+timing::Prediction predict_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant,
+                                  const timing::PredictOptions& options) {
   const ObjectRun& object = launch.object;
   if (object.object.empty()) {
     if (launch.kernel.kernel.empty())
@@ -66,14 +68,15 @@ timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& ch
                       "name a kernel of the catalogue (kiln list), or --object FILE");
     if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
       throw UserError("kiln predict", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
-    return record_spec(launch, chip, batch_invariant);
+    return predict_spec(launch, chip, batch_invariant, options);
   }
   if (!launch.kernel.kernel.empty())
     throw UserError("kiln predict", fmt::format("both '{}' and --object were given", launch.kernel.kernel), "give one of them");
   if (object.kernel.empty()) throw UserError("--object", "no kernel of it was named", "add --kernel NAME");
   ObjectLaunch prepared = prepare_object(object);
   timing::check_fits(prepared.object, chip);
-  return timing::record(prepared.object, prepared.kernel, prepared.grid, prepared.arguments, prepared.memory);
+  return timing::predict(timing::record(prepared.object, prepared.kernel, prepared.grid, prepared.arguments, prepared.memory), chip,
+                         options);
 }
 
 } // namespace kiln::cli

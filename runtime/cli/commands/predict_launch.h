@@ -1,4 +1,4 @@
-// PredictLaunch: what `kiln predict` is asked to launch, and its record.
+// PredictLaunch: what `kiln predict` is asked to launch, and how long that is predicted to take.
 #pragma once
 #include "isa_checks/timing/predict.h"
 #include "runtime/cli/kernel_choice.h"
@@ -22,7 +22,8 @@ timing::CacheState parse_cache_state(const std::string& name); // throws UserErr
 // Empty: of a spec's kernel graph; of an object eager, but graph for caches that the same launch before it has filled. Throws UserError.
 timing::LaunchKind parse_launch(const std::string& name, const PredictLaunch& launch, timing::CacheState cache);
 
-// Builds the kernel for the chip when it is a spec, and executes what the record needs. Throws UserError and isa::Error.
-timing::Record record_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant = false);
+// Builds the kernel for the chip when it is a spec, and executes what the prediction needs. Throws UserError and isa::Error.
+timing::Prediction predict_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant,
+                                  const timing::PredictOptions& options);
 
 } // namespace kiln::cli

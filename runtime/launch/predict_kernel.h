@@ -1,0 +1,14 @@
+// predict_kernel: the time that a compiled kernel is predicted to take at given sizes. Needs no GPU and no data.
+#pragma once
+#include "isa_checks/timing/predict.h"
+#include "runtime/launch/record.h"
+
+namespace kiln {
+
+// As record_kernel and timing::predict do. A launch that is too long to record, or too large for this machine's memory, is extrapolated
+// from two smaller ones, if its run-time sizes allow such; the prediction says so. Throws as they do.
+timing::Prediction predict_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
+                                  const std::map<std::string, std::int64_t>& sizes, const timing::Chip& chip,
+                                  const timing::PredictOptions& options);
+
+} // namespace kiln
