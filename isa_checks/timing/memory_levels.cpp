@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 
 namespace kiln::timing {
 namespace {
 
 using machine::l1_ways, machine::l2_ways, machine::line_bytes;
+// Of the one slice of MALL that has a line: 17.2 TB/s over 128 slices (CDNA 3 white paper).
+constexpr double slice_bytes_per_ns = 134;
 constexpr double min_cycles = 4;   // that the addresses of 64 lanes take
 constexpr double read_once = 1.02; // workgroups that request a line, on average: beyond it they share lines at the ends of their shares
 
@@ -40,11 +43,15 @@ double BusyTime::between(Resource resource, double from, double to) const {
   return sum;
 }
 
-// Channels are hashed (ROCm Compute Profiler documentation, L2 cache); which bits, AMD does not say: all, folded.
+// 256 bytes lie in a channel, which all bits of their address decide (ROCm Compute Profiler documentation, L2 cache: a hash that spreads
+// requests evenly; which one, AMD does not say: all bits, folded). That a channel's sets follow the address is an assumption.
 L2::Line* L2::set_of(std::uint64_t line) {
-  constexpr std::uint64_t sets = machine::l2_bytes / line_bytes / l2_ways;
-  constexpr int bits = std::countr_zero(sets);
-  return &lines_[(line ^ line >> bits ^ line >> 2 * bits ^ line >> 3 * bits) % sets * l2_ways];
+  constexpr std::uint64_t channels = 16, lines = 2, sets = machine::l2_bytes / line_bytes / l2_ways / channels; // CDNA 3 white paper: 16
+  constexpr int bits = std::countr_zero(channels);
+  const std::uint64_t piece = line / lines;
+  std::uint64_t channel = 0;
+  for (std::uint64_t rest = piece; rest != 0; rest >>= bits) channel ^= rest % channels;
+  return &lines_[(channel * sets + (piece / channels * lines + line % lines) % sets) * l2_ways];
 }
 
 double* L2::find(std::uint64_t line) {
@@ -93,6 +100,18 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
+  count_pollers();
+}
+
+// Waves of all workgroups that read what others publish, by the first line that they read of it.
+void MemoryLevels::count_pollers() {
+  for (const Workgroup& w : record_.recorded)
+    for (const auto& steps : w.waves) {
+      std::set<std::uint64_t> polled; // by this wave
+      for (const Step& s : steps)
+        if (s.access != none && w.accesses[s.access].awaited != 0) polled.insert(w.lines[w.accesses[s.access].first]);
+      for (const std::uint64_t line : polled) ++pollers_[line];
+    }
 }
 
 // The line as this workgroup has it, and how many XCDs request it. A workgroup that was not recorded has its share of the buffers that
@@ -249,9 +268,13 @@ double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
   return std::max(sent + chip_.atomic_ns * chip_.clock_ghz * what_if_.exit, served);
 }
 
-double MemoryLevels::coherent_load(double now, int cu_number) {
+// Those who poll a line queue at its slice of MALL, reads that only wait among them (the record has none of those): what is published, and
+// the read that finds it, wait for a round of them.
+double MemoryLevels::coherent_load(double now, int cu_number, const Workgroup& like, const Access& access) {
   const double sent = cus_[static_cast<std::size_t>(cu_number)].l1.serve(now, min_cycles);
-  return sent + chip_.mall_latency_ns * chip_.clock_ghz * what_if_.exit;
+  const auto polled = pollers_.find(like.lines[access.first]);
+  const double round = polled == pollers_.end() ? 0 : polled->second * access.halves * 64 / slice_bytes_per_ns;
+  return sent + (chip_.mall_latency_ns + round) * chip_.clock_ghz * what_if_.exit;
 }
 
 // At the end of a kernel what L2 holds for other XCDs to read is written to memory.

@@ -8,6 +8,7 @@
 #include <deque>
 #include <queue>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -43,7 +44,7 @@ struct WhatIf {
   double exit = 1;        // of release, acquire and atomics
 };
 
-// The L2 of an XCD: least recently used lines leave a set, which all bits of a line's address decide. A line may still be on its way, and
+// The L2 of an XCD: least recently used lines leave a set of a channel. A line may still be on its way, and
 // may have bytes that memory lacks.
 class L2 {
 public:
@@ -71,7 +72,7 @@ public:
   double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
   double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
   double atomic(double now, int cu, const Access& access);
-  double coherent_load(double now, int cu); // what another workgroup has written for the device
+  double coherent_load(double now, int cu, const Workgroup& like, const Access& access); // what others have written for the device
 
   // As an earlier launch of these workgroups, in this order, leaves L2 behind.
   void warm(const std::deque<std::uint32_t>& workgroups);
@@ -106,6 +107,7 @@ private:
   void put_in_l1(Cu& cu, std::uint64_t key, double ready);
   double far_load(double now, const Miss& miss);
   double write_back(double now, double bytes);
+  void count_pollers();
 
   const Chip& chip_;
   const Record& record_;
@@ -121,7 +123,8 @@ private:
   InFlight far_;                                                           // bytes beyond L2
   Traffic traffic_;
   std::vector<double> far_bytes_;
-  std::vector<std::uint64_t> missed_; // lines of the access under way that L2 does not have
+  std::unordered_map<std::uint64_t, int> pollers_; // waves, by line
+  std::vector<std::uint64_t> missed_;              // lines of the access under way that L2 does not have
 };
 
 } // namespace kiln::timing

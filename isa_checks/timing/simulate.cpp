@@ -105,7 +105,7 @@ void Xcd::vector_memory(WaveState& wave, const Code& code, const Step& step) {
   } else if (step.access != none) {
     const Access& a = g.like->accesses[step.access];
     if (code.action == Action::load && a.awaited != 0) {
-      done = memory_.coherent_load(wave.time, wave.cu);
+      done = memory_.coherent_load(wave.time, wave.cu, *g.like, a);
     } else if (code.action == Action::load && a.lines != 0) {
       done = memory_.load(wave.time, wave.cu, *g.like, a, g.number);
       result_.first_data = any_data_ ? std::min(result_.first_data, done) : done;

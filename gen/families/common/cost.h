@@ -1,4 +1,5 @@
-// Cost: a closed form for the time of a launch, by which schedules are ordered before anything is compiled. docs/timing.md derives it.
+// Cost: a closed form for the time of a launch, by which schedules are ordered before anything is compiled. docs/timing_model.md derives
+// it.
 #pragma once
 #include "gen/plan/plan.h"
 #include <cstdint>
