@@ -45,8 +45,9 @@ struct Prediction {
 struct PredictOptions {
   CacheState cache = CacheState::cold;
   LaunchKind launch = LaunchKind::graph;
-  bool changes = true; // run again for what-ifs
-  bool spans = false;  // keep a timeline of one CU
+  bool changes = true;                          // run again for what-ifs
+  bool spans = false;                           // keep a timeline of one CU
+  std::uint64_t max_steps = max_recorded_steps; // of one execution, where the launch is recorded for the prediction
 };
 
 // What the measured time may be, as shares of the predicted one: nine of ten launches of this kind that were measured lie between.

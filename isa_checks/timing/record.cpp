@@ -99,8 +99,8 @@ std::vector<uint32_t> all_of(uint32_t workgroups) {
 }
 
 std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kernel, exec::Grid grid, std::span<const std::byte> arguments,
-                           exec::Memory& memory, std::span<const uint32_t> only, int waves, std::vector<Code>& code) {
-  Recorder recorder(kernel, waves, grid);
+                           exec::Memory& memory, std::span<const uint32_t> only, int waves, uint64_t max_steps, std::vector<Code>& code) {
+  Recorder recorder(kernel, waves, grid, max_steps);
   grid.only = only;
   exec::ExecOptions options;
   options.check_waits = options.check_undefined = options.check_races = options.check_hazards = options.measure = false;
@@ -233,7 +233,7 @@ const Workgroup& Record::representative_of(uint32_t number) const {
 }
 
 Record record(const isa::CodeObject& object, std::string_view name, const exec::Grid& grid, std::span<const std::byte> arguments,
-              exec::Memory& memory) {
+              exec::Memory& memory, uint64_t max_steps) {
   const isa::Kernel& kernel = object.kernel(name);
   const isa::TargetFacts& target = object.target();
   const std::vector<isa::Instruction> instructions = isa::Disassembler(target).decode(kernel);
@@ -257,12 +257,12 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   const Restore restore(memory);
   const auto run_only = [&](std::span<const uint32_t> only) {
     restore();
-    r.recorded = run(object, name, grid, arguments, memory, only, r.waves, r.code);
+    r.recorded = run(object, name, grid, arguments, memory, only, r.waves, max_steps, r.code);
   };
   const bool together = may_wait_for_others(r.code) && r.workgroups <= max_that_wait;
   run_only(together ? all_of(r.workgroups) : std::vector<uint32_t>{0});
   const uint64_t steps = r.recorded.front().steps(), all_steps = steps * r.workgroups;
-  const auto affordable_sample = static_cast<uint32_t>(std::clamp<uint64_t>(max_recorded_steps / (2 * steps), 1, sampled_workgroups));
+  const auto affordable_sample = static_cast<uint32_t>(std::clamp<uint64_t>(max_steps / (2 * steps), 1, sampled_workgroups));
   if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, affordable_sample));
   const bool alike = r.recorded.size() > 1 &&
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });

@@ -112,10 +112,10 @@ struct TooLong : isa::Error {
   using Error::Error;
 };
 
-// Executes the kernel and records it: every workgroup of a small launch, some of a large one. The buffers that the arguments
-// point at lie in `memory`. Throws TooLong beyond max_recorded_steps, isa::Error when the launch does not fit the kernel or does not end
-// well.
+// Executes the kernel and records it: every workgroup of a small launch, some of a large one. The buffers that the arguments point at lie
+// in `memory`. Throws TooLong when an execution takes more than `max_steps` wave instructions, isa::Error when the launch does not fit the
+// kernel or does not end well.
 Record record(const isa::CodeObject& object, std::string_view kernel, const exec::Grid& grid, std::span<const std::byte> arguments,
-              exec::Memory& memory);
+              exec::Memory& memory, std::uint64_t max_steps = max_recorded_steps);
 
 } // namespace kiln::timing

@@ -73,11 +73,10 @@ Recorder::GroupState& Recorder::state_of(const Wave& wave) {
 }
 
 void Recorder::execute(const Wave& wave, const Inst& inst) {
-  if (++recorded_ > max_recorded_steps)
-    throw TooLong(
-        fmt::format("prediction of kernel {}", kernel_),
-        fmt::format("the workgroups that have to be executed take more than {} million wave instructions", max_recorded_steps / 1'000'000),
-        "predict a launch of less work");
+  if (++recorded_ > max_steps_)
+    throw TooLong(fmt::format("prediction of kernel {}", kernel_),
+                  fmt::format("the workgroups that have to be executed take more than {} wave instructions", max_steps_),
+                  "predict a launch of less work");
   GroupState& g = state_of(wave);
   const auto w = static_cast<std::size_t>(wave.index);
   WaveState& state = g.waves[w];

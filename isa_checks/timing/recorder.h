@@ -10,7 +10,8 @@ namespace kiln::timing {
 
 class Recorder : public exec::Observer {
 public:
-  Recorder(std::string_view kernel, int waves, const exec::Grid& grid) : kernel_(kernel), waves_(waves), grid_(grid) {}
+  Recorder(std::string_view kernel, int waves, const exec::Grid& grid, std::uint64_t max_steps)
+      : kernel_(kernel), waves_(waves), grid_(grid), max_steps_(max_steps) {}
   void execute(const exec::Wave& wave, const exec::Inst& inst) override;
   void access(const exec::Wave& wave, const exec::Inst& inst, const exec::LaneAccess& op, const exec::WaveAddresses& at) override;
   void access_lds(const exec::Wave& wave, const exec::Inst& inst, const exec::LaneAccess& op, const exec::WaveAddresses& at,
@@ -48,6 +49,7 @@ private:
   int waves_;
   std::uint64_t recorded_ = 0; // steps
   const exec::Grid& grid_;
+  std::uint64_t max_steps_;
   std::unordered_map<std::uint32_t, std::size_t> index_; // by number of the workgroup
   std::vector<GroupState> groups_;
   std::uint32_t latest_number_ = none;

@@ -10,7 +10,6 @@ namespace kiln {
 namespace {
 
 using Sizes = std::map<std::string, std::int64_t>;
-constexpr std::uint64_t affordable_steps = timing::max_recorded_steps / 3; // of the larger launch that is extrapolated from
 
 // All run-time sizes at most `most`.
 Sizes at_most(const KernelSpec& spec, Sizes sizes, std::int64_t most) {
@@ -20,22 +19,31 @@ Sizes at_most(const KernelSpec& spec, Sizes sizes, std::int64_t most) {
 
 std::int64_t largest(const Sizes& sizes) { return std::ranges::max_element(sizes, {}, &Sizes::value_type::second)->second; }
 
-// From launches of as many rows as are affordable, and of half as many: as long loads are under way all the time, further rows take as
-// long as those between the two. None: what the launch takes does not depend on its sizes.
+// From launches of as many rows as are affordable, and of half as many: where loads are under way all the time, further rows take as long
+// as those between the two. None: what the launch takes does not depend on its sizes.
 std::optional<timing::Prediction> extrapolated(const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
                                                const Sizes& sizes, const timing::Chip& chip, const timing::PredictOptions& options) {
   if (sizes.empty()) return std::nullopt;
-  std::uint64_t of_one = 0;
-  for (const timing::Workgroup& w : record_kernel(spec, source, object, at_most(spec, sizes, 1)).recorded) of_one += w.steps();
-  const Sizes larger = at_most(spec, sizes, static_cast<std::int64_t>(affordable_steps / std::max<std::uint64_t>(of_one, 1)));
-  const Sizes smaller = at_most(spec, larger, largest(larger) / 2);
-  const std::int64_t small = largest(smaller), large = largest(larger), whole = largest(sizes);
-  if (small >= large || large >= whole) return std::nullopt;
+  const auto record = [&](std::int64_t most) { return record_kernel(spec, source, object, at_most(spec, sizes, most), options.max_steps); };
+  // What every launch takes, whatever its size, is soon less than what the rows take.
+  const std::int64_t whole = largest(sizes);
+  std::int64_t large = 1, more = 1;
+  timing::Record larger;
+  do {
+    large *= more;
+    if (large >= whole) return std::nullopt;
+    larger = record(large);
+    std::uint64_t steps = 1;
+    for (const timing::Workgroup& w : larger.recorded) steps += w.steps();
+    more = static_cast<std::int64_t>(options.max_steps / 2 / steps);
+  } while (more >= 2);
+  const std::int64_t small = large / 2;
+  if (small < 1) return std::nullopt;
   timing::PredictOptions own = options;
   own.changes = false; // of a part of the launch they would say little
-  const auto at = [&](const Sizes& s) { return timing::predict(record_kernel(spec, source, object, s), chip, own); };
   timing::Prediction p = timing::extrapolate(
-      at(smaller), at(larger), static_cast<double>(whole - large) / static_cast<double>(large - small),
+      timing::predict(record(small), chip, own), timing::predict(larger, chip, own),
+      static_cast<double>(whole - large) / static_cast<double>(large - small),
       fmt::format("launches of size {} and {}: the whole one, {}, is too long to be executed here", small, large, whole));
   p.workgroups = static_cast<std::uint32_t>(source.launch.blocks([&](const std::string& dim) { return sizes.at(dim); }));
   return p;
@@ -47,7 +55,7 @@ timing::Prediction predict_kernel(const KernelSpec& spec, const KernelSource& so
                                   const timing::Chip& chip, const timing::PredictOptions& options) {
   const auto shorter = [&] { return extrapolated(spec, source, object, sizes, chip, options); };
   try {
-    return timing::predict(record_kernel(spec, source, object, sizes), chip, options);
+    return timing::predict(record_kernel(spec, source, object, sizes, options.max_steps), chip, options);
   } catch (const timing::TooLong&) {
     if (auto p = shorter()) return *std::move(p);
     throw;

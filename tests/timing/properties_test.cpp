@@ -82,7 +82,9 @@ TEST_CASE("properties of the simulation hold for kernels of random points") {
     CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
     const double once = read_once_bytes(record) - written_bytes(record);
     CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * once);
-    CHECK(at(reversed(record), CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.08));
+    // 175: waves fill sets of L1 to the last way, and who comes first decides whether second halves of lines are still there.
+    const double order = seed == 175 ? 0.08 : 0.03;
+    CHECK(at(reversed(record), CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(order));
     if (!point.spec.dynamic_dims().empty()) CHECK(at(record_of(point, built, 16), CacheState::cold).nanoseconds >= cold.nanoseconds * 0.98);
   }
 }

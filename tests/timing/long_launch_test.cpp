@@ -1,0 +1,43 @@
+// Proves that a launch too long to execute is extrapolated from smaller ones, close to what it is predicted to take when executed whole,
+// and says so; and that what cannot be made smaller is refused with what to do.
+#include "gen/catalog/catalog.h"
+#include "runtime/build/build_kernel.h"
+#include "runtime/launch/predict_kernel.h"
+#include <doctest/doctest.h>
+
+using namespace kiln;
+
+TEST_CASE("a launch that is too long is extrapolated from smaller ones") {
+  const Target to = target("mi300x");
+  CatalogOptions o;
+  o.heads = 8, o.kv_heads = 1, o.d = 128, o.length = 16384;
+  const KernelSpec spec = catalog_spec("attention_decode", o);
+  const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()));
+  const auto predicted = [&](std::int64_t rows, std::uint64_t max_steps) {
+    std::map<std::string, std::int64_t> sizes;
+    for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = rows;
+    return predict_kernel(spec, built.source, built.object, sizes, to.chip(), {.changes = false, .max_steps = max_steps});
+  };
+  const timing::Prediction whole = predicted(32, timing::max_recorded_steps), part = predicted(32, 3'000'000);
+  CHECK(whole.extrapolated.empty());
+  CHECK(part.extrapolated.find("32") != std::string::npos);
+  CHECK(timing::to_text(part).find("extrapolated from launches of size") != std::string::npos);
+  CHECK(part.workgroups == whole.workgroups);
+  CHECK(part.microseconds == doctest::Approx(whole.microseconds).epsilon(0.2));
+  CHECK(part.bytes == doctest::Approx(whole.bytes).epsilon(0.2));
+  CHECK_THROWS_AS(predicted(32, 1000), timing::TooLong);
+}
+
+TEST_CASE("only the stream of a launch grows with its size") {
+  timing::Prediction small, large;
+  small.chip = large.chip = &timing::chip("mi300x");
+  small.phases = {{"start", 1}, {"stream", 10}, {"exit", 2}};
+  large.phases = {{"start", 1.5}, {"stream", 20}, {"exit", 1}};
+  small.microseconds = 13, large.microseconds = 22.5;
+  small.bytes = 1e6, large.bytes = 2e6;
+  const timing::Prediction p = timing::extrapolate(small, large, 8, "two");
+  CHECK(p.microseconds == doctest::Approx(1.5 + 100 + 1));
+  CHECK(p.bytes == doctest::Approx(10e6));
+  CHECK(p.low < p.microseconds);
+  CHECK(p.rate_tbs == doctest::Approx(10e6 / 102.5 / 1e6));
+}
