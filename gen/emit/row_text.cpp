@@ -22,6 +22,8 @@ std::string size_text(std::span<const Shape> dims) {
 
 std::string outer_index(const Body& body, std::size_t d) { return unused_name(fmt::format("index{}", d), body.names); }
 
+std::string beginning(const TensorPlan& t) { return t.slice.first ? fmt::format("{} + {}ull", t.memory(), t.slice.first) : t.memory(); }
+
 namespace {
 
 std::string dim_text(const Dim& dim) { return dim.is_dynamic() ? dim.name() : fmt::format("{}u", dim.size()); }
@@ -41,8 +43,7 @@ std::string columns_text(const Body& body, const TensorPlan& t) {
 // The row's index in entry `d` of outer_dims, of which a body without general rows has one at most.
 std::string index_text(const Body& body, std::size_t d) { return body.general_rows() ? outer_index(body, d) : "row.index()"; }
 
-// The address of a tensor's first element, and the elements between the indices of its first dimension.
-std::string beginning(const TensorPlan& t) { return t.slice.first ? fmt::format("{} + {}ull", t.memory(), t.slice.first) : t.memory(); }
+// The elements between the indices of a tensor's first dimension.
 std::string stride_text(const TensorPlan& t) {
   return t.slice.pitch ? fmt::format("{}ull", t.slice.pitch) : fmt::format("static_cast<u64>({}_stride)", t.memory());
 }

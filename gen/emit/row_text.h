@@ -12,6 +12,7 @@ struct RowArguments {
   std::string pointer, rest;
   std::string text() const { return pointer + rest; }
 };
+std::string beginning(const TensorPlan& tensor); // the address of its first element: "x", or of a slice "x + 128ull"
 RowArguments row_arguments(const Body& body, const TensorPlan& tensor);
 
 std::string row_stream(const Body& body, const TensorPlan& tensor); // "row.full(x)", "row.columns(x)", "row.scattered(...)"

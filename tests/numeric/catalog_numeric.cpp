@@ -17,8 +17,9 @@ void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool speci
       if (entry.is.gemm || entry.is.attention || entry.is.experts || why_not(entry, {.cols = cols}))
         continue; // products below, with sizes of their own
       const Target to = target(arch);
-      const auto wrong = testing::check_kernel(entry.build({.cols = cols, .dtype = dtype, .fp8 = to.fp8(), .heads = 2}), to, 1,
-                                               {.rows = rows, .special_values = special_values});
+      const auto wrong =
+          testing::check_kernel(entry.build({.cols = cols, .dtype = dtype, .fp8 = to.fp8(), .heads = 2, .kv_heads = 2, .d = 2}), to, 1,
+                                {.rows = rows, .special_values = special_values});
       CHECK_MESSAGE(!wrong, wrong.value_or(""));
     }
 }
