@@ -9,7 +9,7 @@ namespace kiln::timing {
 namespace {
 
 using machine::l1_ways, machine::l2_ways, machine::line_bytes;
-// Of the one slice of MALL that has a line: 17.2 TB/s over 128 slices (CDNA 3 white paper).
+// The slice of MALL that has a line serves so much: 17.2 TB/s over 128 slices (CDNA 3 white paper).
 constexpr double slice_bytes_per_ns = 134;
 constexpr double min_cycles = 4;   // that the addresses of 64 lanes take
 constexpr double read_once = 1.02; // workgroups that request a line, on average: beyond it they share lines at the ends of their shares
