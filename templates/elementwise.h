@@ -22,8 +22,8 @@ public:
   template <class T> KILN_MEMBER auto full(T* tensor) const {
     return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, lane_ * static_cast<u32>(vec * sizeof(T)), 0};
   }
-  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const {
-    return to<f32>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0))[0];
+  template <class T> KILN_MEMBER auto scalar(const T* tensor) const {
+    return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0));
   }
 
   // Calls body(at, chunk of each stream) for every chunk of this lane.

@@ -68,12 +68,12 @@ public:
   // A [cols] tensor, the same in every row.
   template <class T> KILN_MEMBER auto columns(T* tensor) const { return stream<T>(tensor, 0, 0); }
   // The one element of a tensor.
-  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return load_one(tensor, 0); }
+  template <class T> KILN_MEMBER auto scalar(const T* tensor) const { return load_one(tensor, 0); }
   // The element of this row in a [rows, 1] tensor.
-  template <class T> KILN_MEMBER f32 of_row(const T* tensor, u64 row_stride = 1) const {
+  template <class T> KILN_MEMBER auto of_row(const T* tensor, u64 row_stride = 1) const {
     return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride));
   }
-  template <class T> KILN_MEMBER void store_of_row(T* tensor, f32 value, u64 row_stride = 1) const {
+  template <class T, class V> KILN_MEMBER void store_of_row(T* tensor, V value, u64 row_stride = 1) const {
     if (lane_ == 0 && wave_ == 0 && is_first_tile_)
       store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride), value);
   }
@@ -83,17 +83,18 @@ public:
   template <ColumnMap map, Rows rows, class T> KILN_MEMBER auto view(T* tensor, bool exists = true) const;
   // The row to store that begins at `tensor`; nothing is stored unless it exists.
   template <class T> KILN_MEMBER auto scattered(T* tensor, bool exists) const;
+  KILN_MEMBER auto integer_columns_at(At at) const -> Vec<i32, vec>;
   // The columns of a chunk, or their partners, as numbers.
   template <ColumnMap map> KILN_MEMBER auto columns_at(At at) const -> Vec<f32, vec>;
   // -1 in the first of each pair of columns `distance` apart, 1 in the second.
   template <int distance, ColumnMap map> KILN_MEMBER auto signs_at(At at) const -> Vec<f32, vec>;
   // The element of this lane's group at `at` in a dense [rows, ceil(cols / group)] tensor, and in one with another stride.
-  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor) const;
-  template <int group, class T> KILN_MEMBER f32 of_group(At at, const T* tensor, u64 row_stride) const;
-  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value) const;
-  template <int group, class T> KILN_MEMBER void store_of_group(At at, T* tensor, f32 value, u64 row_stride) const;
+  template <int group, class T> KILN_MEMBER auto of_group(At at, const T* tensor) const;
+  template <int group, class T> KILN_MEMBER auto of_group(At at, const T* tensor, u64 row_stride) const;
+  template <int group, class T, class V> KILN_MEMBER void store_of_group(At at, T* tensor, V value) const;
+  template <int group, class T, class V> KILN_MEMBER void store_of_group(At at, T* tensor, V value, u64 row_stride) const;
   // To a [ceil(cols / group), rows] tensor.
-  template <int group, class T> KILN_MEMBER void store_of_group_transposed(At at, T* tensor, f32 value, u32 rows) const;
+  template <int group, class T, class V> KILN_MEMBER void store_of_group_transposed(At at, T* tensor, V value, u32 rows) const;
   // How many columns this lane's group has: fewer in the last group of a row.
   template <int group> KILN_MEMBER f32 group_size(At at) const;
 
@@ -178,7 +179,9 @@ public:
   // A reduction of k ranks, and the rank of the largest (smallest) one.
   template <class R, int k> KILN_MEMBER f32 reduce_ranks(f32 value) const;
   template <class R, int k> KILN_MEMBER f32 find_rank(f32 value) const;
-  template <int k, class T> KILN_MEMBER void store_ranks(T* tensor, f32 value, u64 row_stride = k) const;
+  template <int k> KILN_MEMBER f32 sum_up_to_rank(f32 value) const;
+  KILN_MEMBER u32 rank_index() const { return lane_; }
+  template <int k, class T, class V> KILN_MEMBER void store_ranks(T* tensor, V value, u64 row_stride = k) const;
 
   // Only the last chunk of a row can be partial; every tile asks, the last one finds it so.
   KILN_MEMBER At at(int chunk) const {
@@ -223,10 +226,11 @@ private:
     result.columns_left = static_cast<int>(config.cols) - static_cast<int>(of_wave + lane_ * vec);
     return result;
   }
-  template <class T> KILN_MEMBER f32 load_one(const T* base, u32 offset) const {
-    return to<f32>(load_chunk<__remove_cv(T), 1>(base, offset * static_cast<u32>(sizeof(T)), 0))[0];
+  template <class T> KILN_MEMBER auto load_one(const T* base, u32 offset) const {
+    return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(base, offset * static_cast<u32>(sizeof(T)), 0));
   }
   template <class T> KILN_MEMBER void store_one(T* base, u32 offset, f32 value) const { store_one(base, offset, to<T>(Vec<f32, 1>(value))); }
+  template <class T> KILN_MEMBER void store_one(T* base, u32 offset, i32 value) const { store_one(base, offset, to<T>(Vec<i32, 1>(value))); }
   template <class T> KILN_MEMBER void store_one(T* base, u32 offset, Chunk<T, 1> element) const {
     store_chunk<T, 1>(base, offset * static_cast<u32>(sizeof(T)), 0, element);
   }

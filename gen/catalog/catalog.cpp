@@ -6,6 +6,7 @@
 #include "gen/catalog/matrices.h"
 #include "gen/catalog/products.h"
 #include "gen/catalog/routing.h"
+#include "gen/catalog/sampling.h"
 #include "gen/catalog/states.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
@@ -71,18 +72,6 @@ KernelSpec softmax(const CatalogOptions& options) {
   const Expr x = activation("x", options);
   const Expr e = exp(x - row_max(x));
   return KernelSpec("softmax").output("y", options.dtype, e / row_sum(e));
-}
-
-// For the next token: logits over the vocabulary.
-KernelSpec softmax_temperature(const CatalogOptions& options) {
-  const Expr x = activation("x", options) / input("temperature", f32, {row_dim(options), 1});
-  const Expr e = exp(x - row_max(x));
-  return KernelSpec("softmax_temperature").output("y", f32, e / row_sum(e));
-}
-
-KernelSpec argmax_rows(const CatalogOptions& options) {
-  const Expr x = activation("x", options);
-  return KernelSpec("argmax_rows").output("column", i32, row_argmax(x)).output("value", f32, row_max(x));
 }
 
 // ---- rows by index: what a decode step reads and writes by token, position and slot
@@ -223,6 +212,10 @@ constexpr CatalogEntry entries[] = {
     {"softmax_temperature", "softmax of each row over its temperature, f32", "cols max_rows dtype", softmax_temperature},
     {"argmax_rows", "the column of the largest element of each row, the lowest of those alike, and its value", "cols max_rows dtype",
      argmax_rows},
+    {"sample_gumbel", "a token by the softmax of logits over its temperature: the largest with Gumbel noise of a seed and an offset",
+     "cols max_rows dtype", sample_gumbel},
+    {"sample_top_k_top_p", "the same of the k largest logits, k to 256, that top-p and min-p leave, each with a number a row",
+     "cols max_rows dtype", sample_top_k_top_p},
     {"hadamard",
      "Hadamard transform of every `group` columns of a row, over the root of their number",
      "cols max_rows dtype group in_place",

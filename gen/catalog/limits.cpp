@@ -30,15 +30,15 @@ Why out_of(const CatalogEntry& entry, std::initializer_list<Range> ranges) {
 // What routers and experts choose among, and how many of it.
 Why why_no_choice(const CatalogEntry& entry, const CatalogOptions& o) {
   const auto top_of = [&](std::int64_t experts) -> Why {
-    const std::int64_t most = std::min(max_ranks, experts);
+    const std::int64_t most = std::min(max_wave_ranks, experts);
     if (o.top >= 1 && o.top <= most) return {};
     return refusal(entry, fmt::format("top is {} of {}", o.top, experts), fmt::format("use 1 to {}", most));
   };
   if (entry.is.ranked) {
     const std::int64_t experts = entry.is.gemm ? o.n : o.cols;
-    if (experts > max_ranked_columns)
+    if (experts > max_wave_columns)
       return refusal(entry, fmt::format("{} is {}", entry.is.gemm ? "n" : "cols", experts),
-                     fmt::format("use 1 to {} experts", max_ranked_columns));
+                     fmt::format("use 1 to {} experts", max_wave_columns));
     if (auto why = top_of(experts)) return why;
   }
   if (!entry.is.experts) return {};

@@ -14,6 +14,8 @@ std::string literal(float value) {
   return std::signbit(value) ? "(" + text + "f)" : text + "f";
 }
 
+std::string whole_literal(std::int64_t value) { return fmt::format("i32({:#x}u)", static_cast<std::uint32_t>(value)); }
+
 bool finds_column(Op op) { return op == Op::row_argmax || op == Op::row_argmin; }
 
 std::string_view reducer(Op op) {

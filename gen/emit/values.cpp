@@ -4,6 +4,7 @@
 #include "gen/emit/line_marks.h"
 #include "gen/emit/row_text.h"
 #include "gen/error.h"
+#include "gen/spec/math.h"
 #include "gen/spec/names.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -49,7 +50,7 @@ std::string ValueEmitter::load_lane_inputs() {
     const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", walker_, beginning(t))
                                                         : fmt::format("row.of_row({})", row_arguments(body_, t).text());
     known_in_kernel_[&v.expr.node()] =
-        line(v.expr.dtype() == boolean ? lane_truth_ : "f32", v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
+        line(lane_type(v.expr), v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;
   return text;
@@ -67,17 +68,23 @@ std::vector<std::string> ValueEmitter::indices() const {
   return names;
 }
 
+// The index of the row that an iota over rows counts.
+std::string ValueEmitter::row_of_iota(const Value& v) const {
+  if (v.extent == Extent::ranked) return "row.rank_index()";
+  return body_.general_rows() ? outer_index(body_, static_cast<std::size_t>(v.counts)) : "row.index()";
+}
+
 // What a row has one of, and no input lies where the row does.
 void ValueEmitter::load_of_row(const Value& v) {
   if (v.expr.op() == Op::iota) {
-    const std::string index = body_.general_rows() ? outer_index(body_, static_cast<std::size_t>(v.counts)) : "row.index()";
-    known_in_kernel_[&v.expr.node()] = line("f32", v.expr, fmt::format("static_cast<f32>({})", index));
+    known_in_kernel_[&v.expr.node()] = line("f32", v.expr, fmt::format("static_cast<f32>({})", row_of_iota(v)));
     return;
   }
   const View view = *view_of(v.expr);
   const RowArguments at = named_row_arguments(body_, body_.tensor(view.tensor), gathered_row(body_, view));
   known_in_kernel_[&v.expr.node()] =
-      line("f32", v.expr, fmt::format("{}.is_named ? row.of_row({}) : 0.0f", named_row(body_, view.index), at.text()));
+      line(lane_type(v.expr), v.expr,
+           fmt::format("{}.is_named ? row.of_row({}) : 0", named_row(body_, view.index), at.text()));
 }
 
 PassText ValueEmitter::pass_body(int p) {
@@ -160,8 +167,13 @@ std::string ValueEmitter::line(std::string_view type, const Expr& expr, const st
   return variable(expr);
 }
 
+std::string_view ValueEmitter::lane_type(const Expr& expr) const {
+  return expr.dtype() == boolean ? lane_truth_ : expr.dtype() == i32 ? "i32" : "f32";
+}
+
 bool ValueEmitter::has_memory_type(const Expr& expr) const {
   if (is_lane(expr) || expr.dtype() == boolean) return false;
+  if (expr.dtype() == i32) return true;
   if (pairs_in_lane(expr) || pairs_in_wave(expr)) return has_memory_type(expr.operands()[0]);
   return expr.op() == Op::input || expr.op() == Op::cast || view_of(expr);
 }
@@ -170,7 +182,7 @@ bool ValueEmitter::is_f16_chunk(const Expr& expr) const { return has_memory_type
 // ---- representations
 
 std::string ValueEmitter::lane(const Expr& expr) {
-  if (expr.op() == Op::constant) return literal(expr->value);
+  if (expr.op() == Op::constant) return expr.dtype() == i32 ? whole_literal(expr->whole) : literal(expr->value);
   auto& known = value(expr).extent > Extent::ranked ? known_in_pass_ : known_in_kernel_;
   if (const auto found = known.find(&expr.node()); found != known.end()) return found->second;
   const std::string result = compute_lane(expr);
@@ -185,14 +197,17 @@ std::string ValueEmitter::chunk(const Expr& expr) {
 
 std::string ValueEmitter::numbers(const Expr& expr) {
   if (expr.dtype() == boolean) throw InternalError("a bool where a number is needed");
-  if (is_lane(expr)) return lane(expr);
+  if (is_lane(expr)) return expr.dtype() == i32 ? fmt::format("static_cast<f32>({})", lane(expr)) : lane(expr);
   if (pairs_in_lane(expr) && !known_in_pass_.contains(&expr.node()))
     return fmt::format("swap_partners<{}>({})", expr->step, numbers(expr.operands()[0])); // names of registers
   const std::string text = chunk(expr);
   return has_memory_type(expr) && expr.dtype() != f32 ? fmt::format("to<f32>({})", text) : text;
 }
 
+std::string ValueEmitter::integers(const Expr& expr) { return is_lane(expr) ? lane(expr) : chunk(expr); }
+
 std::string ValueEmitter::stored_number(const Expr& expr) {
+  if (expr.dtype() == i32) return lane(expr);
   return expr.dtype() == boolean ? fmt::format("{} ? 1.0f : 0.0f", lane(expr)) : numbers(expr);
 }
 
@@ -212,6 +227,7 @@ std::string ValueEmitter::stored(const Expr& expr, DType type) {
     return fmt::format("to<bool>(Vec<f32, config.vec>({} ? 1.0f : 0.0f))", lane(expr));
   }
   if (has_memory_type(expr) && expr.dtype() == type) return chunk(expr);
+  if (expr.dtype() == i32 && type == i32) return fmt::format("Vec<i32, config.vec>({})", lane(expr));
   return type == f32 ? vector(expr) : fmt::format("to<{}>({})", device_type(type), vector(expr));
 }
 
@@ -220,10 +236,10 @@ std::string ValueEmitter::stored(const Expr& expr, DType type) {
 std::string ValueEmitter::compute_lane(const Expr& expr) {
   switch (info(expr.op()).kind) {
   case OpKind::leaf: {
-    if (expr.op() == Op::scalar) return expr.dtype() == f32 ? expr->name : fmt::format("static_cast<f32>({})", expr->name);
+    if (expr.op() == Op::scalar) return expr->name;
     const TensorPlan& t = body_.tensor(expr->name); // a group input; the others are loaded at the start
     const std::string load = fmt::format("row.of_group<{}>(at, {})", t.group, row_arguments(body_, t).text());
-    return expr.dtype() == boolean ? line(lane_truth_, expr, load + " != 0.0f") : line("f32", expr, load);
+    return line(lane_type(expr), expr, expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   case OpKind::cast: {
     const Expr& from = expr.operands()[0];
@@ -232,21 +248,24 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
       return line("f32", expr, fmt::format("power_over<{}>({})", rule->exponent, numbers(rule->magnitude)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
-    return line("f32", expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
+    if (expr.dtype() == i32 && from.op() == Op::iota) return line("i32", expr, fmt::format("static_cast<i32>({})", row_of_iota(value(from))));
+    return line(lane_type(expr), expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
   case OpKind::view: // a partner, of the same group or another one
     if (value(expr).group % (2 * expr->step) == 0) return lane(expr.operands()[0]);
-    return line("f32", expr, fmt::format("partners_of_group<{}, config.vec>({})", expr->step, numbers(expr.operands()[0])));
+    return line(lane_type(expr), expr, fmt::format("partners_of_group<{}, config.vec>({})", expr->step, lane(expr.operands()[0])));
   case OpKind::ungroup: return lane(expr.operands()[0]);
   case OpKind::group_reduce: return line("f32", expr, group_reduction(expr));
   case OpKind::scaled: return line("f32", expr, scaled(expr));
   case OpKind::row_reduce: return reduction_of_row(expr);
+  case OpKind::position: return line("f32", expr, "static_cast<f32>(row.rank_index())"); // one a rank: those of rows are loaded
+  case OpKind::scan: return line("f32", expr, fmt::format("row.sum_up_to_rank<{}>({})", value(expr).group, numbers(expr.operands()[0])));
   case OpKind::rank: return unique_name(fmt::format("top{}", index_of(expr))) + ".columns";
   case OpKind::pick: {
     const std::string from = unique_name(fmt::format("picked{}", index_of(expr)));
     return line("f32", expr, fmt::format("{}.at({})", from, lane(expr.operands()[1])));
   }
-  default: return line(expr.dtype() == boolean ? lane_truth_ : "f32", expr, operation(expr));
+  default: return line(lane_type(expr), expr, operation(expr));
   }
 }
 
@@ -280,6 +299,7 @@ std::string ValueEmitter::cast_chunk(const Expr& expr) {
     return line("auto", expr, expr.dtype() == f32 ? number : fmt::format("to<{}>({})", device_type(expr.dtype()), number));
   }
   if (expr.dtype() == boolean) return line("auto", expr, fmt::format("logical_not(eq({}, 0.0f))", numbers(from)));
+  if (expr.dtype() == i32 && from.op() == Op::iota) return line("auto", expr, "row.integer_columns_at(at)");
   // f16 arithmetic rounds once where f32 arithmetic and the cast round twice, to the same number: 24 >= 2 * 11 + 2 bits.
   const bool packed = expr.dtype() == f16 && value(from).uses == 1 &&
                       (from.op() == Op::add || from.op() == Op::sub || from.op() == Op::mul) && is_f16_chunk(from.operands()[0]) &&
@@ -304,13 +324,16 @@ std::string ValueEmitter::scaled(const Expr& expr) {
 
 std::string ValueEmitter::operation(const Expr& expr) {
   const OpInfo& op = info(expr.op());
+  const bool whole = takes_integers(expr);
   std::vector<std::string> operands;
   for (std::size_t i = 0; i < expr.operands().size(); ++i) {
     const Expr& operand = expr.operands()[i];
     if (op.kind == OpKind::logic || (op.kind == OpKind::select && i == 0)) operands.push_back(truth(operand));
+    else if (whole) operands.push_back(integers(operand));
     else if (takes_f16(expr.op()) && is_f16_chunk(operand)) operands.push_back(chunk(operand));
     else operands.push_back(numbers(operand));
   }
+  if (whole && op.kind != OpKind::integer) return fmt::format("{}_i32({})", op.name, fmt::join(operands, ", "));
   return call(expr, operands);
 }
 

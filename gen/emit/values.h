@@ -15,7 +15,7 @@ struct PassText {
   std::string before, inside;
 };
 
-// A value below Extent::element is an f32 (or bool) of the lane. An element value is a chunk: of its memory type when it is
+// A value below Extent::element is an f32 (or bool, or i32) of the lane. An element value is a chunk: of its memory type when it is
 // an input or a cast, else an f32 vector (or a mask).
 class ValueEmitter {
 public:
@@ -43,14 +43,17 @@ private:
   bool is_lane(const Expr& expr) const { return value(expr).extent != Extent::element; }
   bool has_memory_type(const Expr& expr) const; // an element input or cast, or kept so
   bool is_f16_chunk(const Expr& expr) const;
+  std::string_view lane_type(const Expr& expr) const; // of a variable
   std::string variable(const Expr& expr) const;
 
   std::vector<std::string> indices() const;
   void load_of_row(const Value& value);
+  std::string row_of_iota(const Value& value) const;
   std::string condition(const TensorPlan& output) const; // under which it is stored: "if (...) ", or nothing
   std::string lane(const Expr& expr);                    // an f32 or bool of the lane
   std::string chunk(const Expr& expr);                   // the chunk in the value's own representation
   std::string numbers(const Expr& expr);                 // an f32 vector, or an f32 for lane values
+  std::string integers(const Expr& expr);                // an i32 vector, or an i32 for lane values
   std::string stored_number(const Expr& expr);           // of a lane value, 0 or 1 for bool
   std::string truth(const Expr& expr);                   // a mask, or a bool for lane values
   std::string vector(const Expr& expr);                  // always an f32 vector

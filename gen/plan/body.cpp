@@ -145,7 +145,9 @@ private:
                         "read its numbers in order: two of them share a byte");
       value.extent = extent_of_view(node);
     } else if (kind == OpKind::position) {
-      value.extent = is_one(node.shape().back()) ? Extent::row : Extent::element;
+      const bool of_ranks = graph_.ranked.contains(&node.node());
+      value.extent = is_one(node.shape().back()) ? Extent::row : of_ranks ? Extent::ranked : Extent::element;
+      value.group = of_ranks ? node.shape().back().size() : 0;
     } else if (node.op() == Op::input) {
       const TensorPlan& tensor = body_.tensor(node->name);
       value.extent = tensor.extent;
@@ -156,7 +158,7 @@ private:
       value.extent = is_one(node.shape().back()) ? Extent::row : Extent::ranked;
       value.group = is_one(node.shape().back()) ? 0 : node.shape().back().size();
     } else if (kind == OpKind::scan) {
-      value.extent = Extent::element;
+      if (value.extent != Extent::ranked) value.extent = Extent::element;
     } else if (kind == OpKind::row_reduce) {
       if (!graph_.ranked.contains(&node.operands()[0].node())) ++value.level; // of ranks: no pass over the row
       value.extent = Extent::row;

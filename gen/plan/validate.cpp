@@ -88,7 +88,7 @@ void require_full_columns(const SpecGraph& graph, const Dim& cols) {
     const OpKind kind = info(expr.op()).kind;
     const bool reduces = is_reduction(expr.op()) || kind == OpKind::rank || kind == OpKind::pick || kind == OpKind::scan;
     if (!reduces && expr.op() != Op::ungroup) continue;
-    if (kind == OpKind::row_reduce && graph.ranked.contains(&expr.operands()[0].node())) continue;
+    if ((kind == OpKind::row_reduce || kind == OpKind::scan) && graph.ranked.contains(&expr.operands()[0].node())) continue;
     const Shape& full = reduces ? expr.operands()[0].shape() : expr.shape();
     if (!same_size(full.back(), cols))
       throw UserError(fmt::format("operation '{}'", info(expr.op()).name),
@@ -137,7 +137,7 @@ void require_sound_ranks(const SpecGraph& graph) {
       if (graph.ranked.contains(&node.operands()[i].node()))
         throw UserError(fmt::format("operation '{}'", info(node.op()).name),
                         fmt::format("its operand {} has one value a rank", to_text(node.operands()[i].shape())),
-                        "use pointwise operations and row reductions on what comes from row_top and pick");
+                        "use pointwise operations, row reductions and running sums on what comes from row_top and pick");
   }
 }
 

@@ -106,7 +106,7 @@ std::vector<typename Arithmetic::Value> scores_of_keys(const Expr& node, const I
       typename Arithmetic::Value both[2] = {place < 0 ? arithmetic.leaf(0) : arithmetic.product({.a = query, .b = of_key}),
                                             arithmetic.leaf(1)};
       if (k.scale && place >= 0) {
-        both[1] = arithmetic.leaf(k.scale_at(rows, place));
+        both[1] = arithmetic.leaf(static_cast<double>(k.scale_at(rows, place)));
         both[0] = arithmetic.pointwise(Op::mul, both, 2);
       }
       values.push_back(both[0]);

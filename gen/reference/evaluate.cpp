@@ -47,21 +47,36 @@ std::int64_t BroadcastIndex::operator()(std::int64_t index) const {
 namespace {
 
 struct F32Arithmetic {
-  using Value = float;
+  using Value = double; // an f32, or an i32
 
-  float leaf(float value) const { return value; }
+  double leaf(double value) const { return value; }
+  double as_f32(double value) const { return rounded(value); }
+  static double rounded(double value) { return static_cast<double>(static_cast<float>(value)); }
+  static float narrow(double value) { return static_cast<float>(value); }
 
-  float pointwise(Op op, const float* operands, int arity) const {
-    return info(op).reference(operands[0], arity > 1 ? operands[1] : 0, arity > 2 ? operands[2] : 0);
+  double pointwise(Op op, const double* operands, int arity) const {
+    const auto at = [&](int i) { return i < arity ? operands[i] : 0; };
+    if (const auto integer = info(op).integer) {
+      const auto bits = [&](int i) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(at(i))); };
+      return static_cast<double>(static_cast<std::int32_t>(integer(bits(0), bits(1), bits(2))));
+    }
+    if (arity > 0 && is_choice(op)) return info(op).exact(at(0), at(1), at(2)); // of integers too
+    return static_cast<double>(info(op).reference(narrow(at(0)), narrow(at(1)), narrow(at(2))));
+  }
+  // Gives one of its operands, or compares them: the same in every precision.
+  static bool is_choice(Op op) {
+    return info(op).kind == OpKind::compare || op == Op::select || op == Op::min || op == Op::max || op == Op::clamp;
+  }
+  double either(double, double second) const { return second; }
+  std::optional<double> certain(double value) const { return value; }
+  double between(double least, double) const { return least; }
+
+  double cast(const Node& cast, double value) const {
+    if (cast.dtype == i32) return std::isnan(value) ? 0 : std::clamp(std::nearbyint(value), -0x1p31, 0x1p31 - 1);
+    return static_cast<double>(round_to(cast.dtype, narrow(value), cast.saturate));
   }
 
-  float either(float, float second) const { return second; }
-  std::optional<double> certain(float value) const { return static_cast<double>(value); }
-  float between(double least, double) const { return static_cast<float>(least); }
-
-  float cast(const Node& cast, float value) const { return round_to(cast.dtype, value, cast.saturate); }
-
-  float product(const ProductRows& rows) const {
+  double product(const ProductRows& rows) const {
     double sum = 0;
     for (std::size_t first = 0; first < rows.a.size();) {
       const std::size_t end = rows.scales.empty() ? rows.a.size() : std::min(first + rows.group, rows.a.size());
@@ -70,57 +85,57 @@ struct F32Arithmetic {
       for (; first < end; ++first) of_group += rows.a[first] * rows.b[first];
       sum += of_group * scale;
     }
-    return static_cast<float>(sum);
+    return rounded(sum);
   }
 
   struct Weights {
     std::vector<double> of_key;
     double sum = 0, largest = -infinity;
   };
-  Weights weights(std::span<const float> scores, DType) const {
+  Weights weights(std::span<const double> scores, DType) const {
     Weights w;
-    for (const float score : scores)
-      if (!(score < min_score)) w.largest = std::fmax(w.largest, static_cast<double>(score));
-    for (const float score : scores) {
-      w.of_key.push_back(score < min_score ? 0 : std::exp(static_cast<double>(score) - w.largest));
+    for (const double score : scores)
+      if (!(score < static_cast<double>(min_score))) w.largest = std::fmax(w.largest, score);
+    for (const double score : scores) {
+      w.of_key.push_back(score < static_cast<double>(min_score) ? 0 : std::exp(score - w.largest));
       w.sum += w.of_key.back();
     }
     return w;
   }
-  float weighted_sum(const Weights& w, std::span<const float> values, const detail::ValueRounding&) const {
+  double weighted_sum(const Weights& w, std::span<const float> values, const detail::ValueRounding&) const {
     double sum = 0;
     for (std::size_t i = 0; i < values.size(); ++i) sum += w.of_key[i] * static_cast<double>(values[i]);
-    return w.sum == 0 ? 0 : static_cast<float>(sum / w.sum);
+    return w.sum == 0 ? 0 : rounded(sum / w.sum);
   }
-  float log_of_sum(const Weights& w) const { return static_cast<float>(w.largest + std::log(w.sum)); }
+  double log_of_sum(const Weights& w) const { return rounded(w.largest + std::log(w.sum)); }
 
-  static float column_of(std::span<const float> elements, bool largest) {
+  static double column_of(std::span<const double> elements, bool largest) {
     std::size_t column = 0;
-    float best = largest ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+    double best = largest ? -infinity : infinity;
     for (std::size_t i = 0; i < elements.size(); ++i)
       if (largest ? elements[i] > best : elements[i] < best) best = elements[i], column = i;
-    return static_cast<float>(column);
+    return static_cast<double>(column);
   }
 
-  static float rank_of(float x) { return std::isnan(x) ? -std::numeric_limits<float>::infinity() : x; }
+  static double rank_of(double x) { return std::isnan(x) ? -infinity : x; }
 
-  std::vector<float> top(std::span<const float> elements, std::int64_t k) const {
-    std::vector<float> columns;
-    for (std::size_t i = 0; i < elements.size(); ++i) columns.push_back(static_cast<float>(i));
-    const auto key = [&](float column) { return rank_of(elements[static_cast<std::size_t>(column)]); };
+  std::vector<double> top(std::span<const double> elements, std::int64_t k) const {
+    std::vector<double> columns;
+    for (std::size_t i = 0; i < elements.size(); ++i) columns.push_back(static_cast<double>(i));
+    const auto key = [&](double column) { return rank_of(elements[static_cast<std::size_t>(column)]); };
     std::ranges::stable_sort(columns, std::ranges::greater(), key);
     columns.resize(static_cast<std::size_t>(k));
     return columns;
   }
-  std::vector<float> running_sums(std::span<const float> elements) const {
-    std::vector<float> sums;
+  std::vector<double> running_sums(std::span<const double> elements) const {
+    std::vector<double> sums;
     double sum = 0;
-    for (const float x : elements) sums.push_back(static_cast<float>(sum += static_cast<double>(x)));
+    for (const double x : elements) sums.push_back(rounded(sum += x));
     return sums;
   }
-  float picked(std::span<const float> elements, float column) const { return elements[static_cast<std::size_t>(column)]; }
+  double picked(std::span<const double> elements, double column) const { return elements[static_cast<std::size_t>(column)]; }
 
-  float reduce(Op op, std::span<const float> elements) const {
+  double reduce(Op op, std::span<const double> elements) const {
     if (op == Op::row_argmax || op == Op::row_argmin) return column_of(elements, op == Op::row_argmax);
     double sum = 0, largest = -infinity, smallest = infinity, magnitude = 0;
     bool nan = false;
@@ -132,12 +147,12 @@ struct F32Arithmetic {
       nan |= std::isnan(x);
     }
     switch (row_form(op)) {
-    case Op::row_sum: return static_cast<float>(sum);
-    case Op::row_mean: return static_cast<float>(sum / static_cast<double>(elements.size()));
-    case Op::row_max: return static_cast<float>(largest);
-    case Op::row_min: return static_cast<float>(smallest);
-    case Op::row_absmax: return static_cast<float>(magnitude);
-    case Op::row_absmax_nan: return nan ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(magnitude);
+    case Op::row_sum: return rounded(sum);
+    case Op::row_mean: return rounded(sum / static_cast<double>(elements.size()));
+    case Op::row_max: return largest;
+    case Op::row_min: return smallest;
+    case Op::row_absmax: return magnitude;
+    case Op::row_absmax_nan: return nan ? std::numeric_limits<double>::quiet_NaN() : magnitude;
     default: throw InternalError(fmt::format("no reference for the reduction '{}'", info(op).name));
     }
   }
@@ -191,7 +206,11 @@ Outputs evaluate(const KernelSpec& spec, const Inputs& inputs) {
   for (const Output& output : spec.outputs()) {
     const auto& grid = grids.at(output.name);
     Tensor tensor(output.dtype, grid.shape);
-    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, grid.values[static_cast<std::size_t>(i)], false);
+    for (std::int64_t i = 0; i < tensor.size(); ++i) {
+      const double value = grid.values[static_cast<std::size_t>(i)];
+      if (output.dtype == i32) tensor.set_bits(i, static_cast<std::uint32_t>(static_cast<std::int64_t>(value)));
+      else tensor.set(i, static_cast<float>(value), false);
+    }
     outputs.emplace(output.name, std::move(tensor));
   }
   return outputs;

@@ -15,7 +15,8 @@ struct RangeArithmetic {
   std::int64_t addition_depth;
   bool absent_products;
 
-  Range leaf(float value) const { return Range::exactly(static_cast<double>(value)); }
+  Range leaf(double value) const { return Range::exactly(value); }
+  Range as_f32(const Range& value) const { return f32_of_integer(value); }
   Range pointwise(Op op, const Range* operands, int arity) const {
     return pointwise_range(op, {operands, static_cast<std::size_t>(arity)});
   }
@@ -78,9 +79,9 @@ std::optional<Mismatch> find_mismatch(const Outputs& actual, const std::map<std:
                       "give a tensor of the spec's type and shape");
     std::optional<Mismatch> mismatch;
     for (std::int64_t i = 0; i < tensor->second.size(); ++i) {
-      const float value = tensor->second.at(i);
+      const double value = bound.dtype == i32 ? static_cast<double>(tensor->second.integer(i)) : static_cast<double>(tensor->second.at(i));
       const Range& range = bound.ranges[static_cast<std::size_t>(i)];
-      if (range.contains(static_cast<double>(value))) continue;
+      if (range.contains(value)) continue;
       if (!mismatch) mismatch = Mismatch{name_, i, value, range, 0};
       ++mismatch->count;
     }

@@ -29,7 +29,7 @@ std::map<std::string, Bounds> evaluate_bounds(const KernelSpec& spec, const Inpu
 struct Mismatch {
   std::string output;
   std::int64_t index; // row-major, of the first element outside its range
-  float value;
+  double value;
   Range range;
   std::int64_t count; // of all such elements of the output
 };

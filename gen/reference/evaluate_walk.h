@@ -6,6 +6,7 @@
 #include "gen/reference/index_check.h"
 #include "gen/reference/product_walk.h"
 #include "gen/spec/graph.h"
+#include "gen/spec/math.h"
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -25,7 +26,8 @@ private:
 };
 
 // Arithmetic has `using Value`, and
-//   Value leaf(float) const;                                     a tensor element, a scalar or a constant
+//   Value leaf(double) const;                                    a tensor element, a scalar or a constant
+//   Value as_f32(const Value&) const;                            of an i32
 //   Value pointwise(Op, const Value* operands, int arity) const;
 //   Value cast(const Node& cast, const Value&) const;
 //   Value either(const Value&, const Value&) const;              one of them, nobody knows which; of numbers the second
@@ -63,7 +65,7 @@ public:
       if (matrices.contains(&node.node()) || node.dtype() == i64) continue; // an index
       grids_.emplace(&node.node(), compute(node));
       for (const Expr& operand : node.operands())
-        if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node());
+        if (--uses.at(&operand.node()) == 0) grids_.erase(&operand.node()), as_f32_.erase(&operand.node());
     }
     std::map<std::string, Grid<Value>> results;
     for (const Output& output : graph_.spec.outputs()) results.emplace(output.name, grids_.at(&output.value.node()));
@@ -78,13 +80,24 @@ private:
            (node.op() == Op::attention && operand.same_node(node.operands()[1]));
   }
 
+  // An operand's values, of i32 as f32 unless the node takes integers or hands them on.
+  const Grid<Value>& operand_of(const Expr& node, std::size_t number) const {
+    const Expr& operand = node.operands()[number];
+    const Grid<Value>& grid = grids_.at(&operand.node());
+    if (operand.dtype() != i32 || node.dtype() == i32 || takes_integers(node)) return grid;
+    const auto [rounded, is_new] = as_f32_.try_emplace(&operand.node(), Grid<Value>{grid.shape, {}});
+    if (is_new)
+      for (const Value& value : grid.values) rounded->second.values.push_back(arithmetic_.as_f32(value));
+    return rounded->second;
+  }
+
   Grid<Value> compute(const Expr& node) const {
     Grid<Value> grid{concrete(node.shape(), sizes_), {}};
     grid.values.reserve(static_cast<std::size_t>(element_count(grid.shape)));
     switch (info(node.op()).kind) {
     case OpKind::leaf: leaf(node, grid); break;
     case OpKind::cast:
-      for (const Value& value : grids_.at(&node.operands()[0].node()).values) grid.values.push_back(arithmetic_.cast(node.node(), value));
+      for (const Value& value : operand_of(node, 0).values) grid.values.push_back(arithmetic_.cast(node.node(), value));
       break;
     case OpKind::row_reduce:
     case OpKind::group_reduce: reduce(node, grid); break;
@@ -93,7 +106,7 @@ private:
     case OpKind::experts: grid.values = products_by_expert(node, inputs_, grid.shape, arithmetic_); break;
     case OpKind::sort: sort(node, grid); break;
     case OpKind::scores: grid.values = scores_of_keys(node, inputs_, grid.shape, arithmetic_); break;
-    case OpKind::attention: grid.values = attend(node, inputs_, grids_.at(&node.operands()[0].node()), arithmetic_); break;
+    case OpKind::attention: grid.values = attend(node, inputs_, operand_of(node, 0), arithmetic_); break;
     case OpKind::columns: columns(node, grid); break;
     case OpKind::transpose: transpose(node, grid); break;
     case OpKind::position: position(node, grid); break;
@@ -114,18 +127,21 @@ private:
   void leaf(const Expr& node, Grid<Value>& grid) const {
     if (node.op() == Op::input) {
       const Tensor& tensor = inputs_.tensors.at(node->name);
-      for (std::int64_t i = 0; i < tensor.size(); ++i) grid.values.push_back(arithmetic_.leaf(tensor.at(i)));
+      for (std::int64_t i = 0; i < tensor.size(); ++i)
+        grid.values.push_back(arithmetic_.leaf(node.dtype() == i32 ? static_cast<double>(tensor.integer(i)) : static_cast<double>(tensor.at(i))));
       return;
     }
-    const double given = node.op() == Op::scalar ? inputs_.scalars.at(node->name) : static_cast<double>(node->value);
-    grid.values.push_back(arithmetic_.leaf(static_cast<float>(node.dtype() == i32 ? std::nearbyint(given) : given)));
+    const double given = node.op() == Op::scalar ? inputs_.scalars.at(node->name)
+                         : node.dtype() == i32   ? static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(node->whole)))
+                                                 : static_cast<double>(node->value);
+    grid.values.push_back(arithmetic_.leaf(node.dtype() == i32 ? std::nearbyint(given) : static_cast<double>(static_cast<float>(given))));
   }
 
   void pointwise(const Expr& node, Op op, Grid<Value>& grid) const {
     std::vector<const Grid<Value>*> operands;
     std::vector<BroadcastIndex> indices;
-    for (const Expr& operand : node.operands()) {
-      operands.push_back(&grids_.at(&operand.node()));
+    for (std::size_t k = 0; k < node.operands().size(); ++k) {
+      operands.push_back(&operand_of(node, k));
       indices.emplace_back(grid.shape, operands.back()->shape);
     }
     std::vector<Value> values(operands.size());
@@ -137,7 +153,7 @@ private:
   }
 
   void reduce(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     const std::int64_t cols = operand.shape.back();
     const std::int64_t step = node->group == 0 ? cols : node->group;
     const auto rows = static_cast<std::int64_t>(operand.values.size()) / cols;
@@ -150,7 +166,7 @@ private:
   }
 
   void rank(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     const std::int64_t cols = operand.shape.back();
     for (std::size_t first = 0; first < operand.values.size(); first += static_cast<std::size_t>(cols))
       for (const Value& column : arithmetic_.top(std::span(operand.values).subspan(first, static_cast<std::size_t>(cols)), node->step))
@@ -159,7 +175,7 @@ private:
 
   // x and top may broadcast over outer dims.
   void pick(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>&x = grids_.at(&node.operands()[0].node()), &top = grids_.at(&node.operands()[1].node());
+    const Grid<Value>&x = operand_of(node, 0), &top = operand_of(node, 1);
     const std::int64_t ranks = grid.shape.back(), cols = x.shape.back(), rows = element_count(grid.shape) / ranks;
     const auto outer = [](Sizes shape) { return shape.pop_back(), shape; };
     const BroadcastIndex row_of_x(outer(grid.shape), outer(x.shape)), row_of_top(outer(grid.shape), outer(top.shape));
@@ -171,14 +187,14 @@ private:
   }
 
   void scan(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     const auto cols = static_cast<std::size_t>(operand.shape.back());
     for (std::size_t first = 0; first < operand.values.size(); first += cols)
       for (const Value& sum : arithmetic_.running_sums(std::span(operand.values).subspan(first, cols))) grid.values.push_back(sum);
   }
 
   void ungroup(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     const std::int64_t cols = grid.shape.back(), groups = operand.shape.back();
     const auto rows = static_cast<std::int64_t>(operand.values.size()) / groups;
     for (std::int64_t row = 0; row < rows; ++row)
@@ -188,7 +204,7 @@ private:
 
   // Pairs in the order of their experts. Any pair may stand anywhere if an expert is not certain.
   void sort(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& experts = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& experts = operand_of(node, 0);
     std::vector<std::int64_t> certain;
     for (const Value& value : experts.values)
       if (const std::optional<double> expert = arithmetic_.certain(value)) certain.push_back(static_cast<std::int64_t>(*expert));
@@ -200,11 +216,11 @@ private:
     }
     const SortedPairs sorted = sort_pairs(certain, node->step);
     for (const std::int64_t number : node.op() == Op::expert_order ? sorted.order : sorted.offsets)
-      grid.values.push_back(arithmetic_.leaf(static_cast<float>(number)));
+      grid.values.push_back(arithmetic_.leaf(static_cast<double>(number)));
   }
 
   void columns(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     const std::int64_t cols = grid.shape.back(), rows = element_count(grid.shape) / cols, all = operand.shape.back();
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t c = 0; c < cols; ++c) grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
@@ -212,7 +228,7 @@ private:
 
   // [..., heads, n] to [heads, ..., n].
   void transpose(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     if (node.op() == Op::transpose) {
       for (std::int64_t i = 0; i < element_count(grid.shape); ++i) {
         const std::int64_t group = i / grid.shape[1], row = i % grid.shape[1];
@@ -231,8 +247,8 @@ private:
   void position(const Expr& node, Grid<Value>& grid) const {
     const std::int64_t elements = element_count(grid.shape);
     for (std::int64_t i = 0; i < elements; ++i) {
-      const float sign = node.op() == Op::pair_sign && i % (2 * node->step) < node->step ? -1 : 1;
-      grid.values.push_back(arithmetic_.leaf(node.op() == Op::iota ? static_cast<float>(i) : sign));
+      const double sign = node.op() == Op::pair_sign && i % (2 * node->step) < node->step ? -1 : 1;
+      grid.values.push_back(arithmetic_.leaf(node.op() == Op::iota ? static_cast<double>(static_cast<float>(i)) : sign));
     }
   }
 
@@ -252,7 +268,7 @@ private:
   }
 
   void gather(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& table = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& table = operand_of(node, 0);
     const BroadcastIndex position(grid.shape, concrete(node.operands()[1].shape(), sizes_));
     const BroadcastIndex in_row(grid.shape, Sizes(table.shape.begin() + 1, table.shape.end()));
     const std::int64_t count = element_count(grid.shape);
@@ -279,7 +295,7 @@ private:
 
   // Later rows overwrite earlier ones; with declared duplicates an element may be of either.
   void scatter(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>&target = grids_.at(&node.operands()[0].node()), &value = grids_.at(&node.operands()[2].node());
+    const Grid<Value>&target = operand_of(node, 0), &value = operand_of(node, 2);
     const BroadcastIndex position(value.shape, concrete(node.operands()[1].shape(), sizes_));
     const BroadcastIndex in_row(value.shape, Sizes(target.shape.begin() + 1, target.shape.end()));
     grid.values = target.values;
@@ -296,7 +312,7 @@ private:
 
   // The same row at other columns.
   void view(const Expr& node, Grid<Value>& grid) const {
-    const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
+    const Grid<Value>& operand = operand_of(node, 0);
     const std::int64_t cols = grid.shape.back(), from = operand.shape.back(), count = element_count(grid.shape), step = node->step;
     for (std::int64_t i = 0; i < count; ++i) {
       std::int64_t column = i % cols;
@@ -317,6 +333,7 @@ private:
   Arithmetic arithmetic_;
   std::map<std::string, std::int64_t> sizes_;
   std::unordered_map<const Node*, Grid<Value>> grids_;
+  mutable std::unordered_map<const Node*, Grid<Value>> as_f32_; // of i32, where a node wants it so
 };
 
 } // namespace kiln::detail

@@ -194,7 +194,7 @@ std::vector<typename Arithmetic::Value> products_by_expert(const Expr& node, con
   for (std::int64_t i = 0; i < element_count(shape); ++i) {
     terms.clear();
     for (std::int64_t pair = i / n * top; pair < (i / n + 1) * top; ++pair) {
-      const Value factors[] = {values[static_cast<std::size_t>(pair * n + i % n)], arithmetic.leaf(weights.at(pair))};
+      const Value factors[] = {values[static_cast<std::size_t>(pair * n + i % n)], arithmetic.leaf(static_cast<double>(weights.at(pair)))};
       terms.push_back(arithmetic.pointwise(Op::mul, factors, 2));
     }
     sums.push_back(arithmetic.reduce(Op::row_sum, terms));

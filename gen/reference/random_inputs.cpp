@@ -119,6 +119,19 @@ void fill_packed_zeros(const KernelSpec& spec, Inputs& inputs, std::uint64_t see
   }
 }
 
+// What operations on i32 compute with has all bits.
+void fill_bits(const KernelSpec& spec, Inputs& inputs, std::uint64_t seed) {
+  Random random(seed);
+  std::set<std::string> filled;
+  for (const Expr& node : nodes_in_order(spec))
+    for (const Expr& operand : node.operands()) {
+      if (info(node.op()).kind != OpKind::integer || operand.op() != Op::input || !filled.insert(operand->name).second) continue;
+      Tensor& tensor = inputs.tensors.at(operand->name);
+      for (std::int64_t i = 0; i < tensor.size(); ++i)
+        if (random.chance(70)) tensor.set_bits(i, random.bits() & 0xffffffff);
+    }
+}
+
 } // namespace
 
 std::int64_t size_within(const Dim& dim, std::int64_t size) {
@@ -150,6 +163,7 @@ Inputs random_inputs(const KernelSpec& spec, std::uint64_t seed, const RandomInp
   }
   fill_norms(spec, inputs);
   fill_packed_zeros(spec, inputs, seed ^ 0x2f0c55);
+  fill_bits(spec, inputs, seed ^ 0x51ed27);
   fill_indices(spec, inputs, seed ^ 0x6b2e71); // draws of its own: other inputs do not depend on it
   for (const Expr& scalar : spec.scalars())
     inputs.scalars[scalar->name] =

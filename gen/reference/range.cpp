@@ -155,6 +155,22 @@ Range comparison(Op op, const Range& a, const Range& b) {
   return result;
 }
 
+constexpr Range all_integers{-0x1p31, 0x1p31 - 1};
+
+bool is_one(const Range& r) { return r.lo == r.hi; }
+std::uint32_t bits_of(double integer) { return static_cast<std::uint32_t>(static_cast<std::int64_t>(integer)); }
+
+// Integers have neither NaN nor infinities. One of each gives one; else sums and products that stay in the range of i32 are intervals.
+Range integer_operation(Op op, std::span<const Range> x) {
+  const auto at = [&](std::size_t i) { return i < x.size() ? bits_of(x[i].lo) : 0; };
+  if (std::ranges::all_of(x, is_one)) return Range::exactly(static_cast<double>(static_cast<std::int32_t>(info(op).integer(at(0), at(1), at(2)))));
+  Range result = all_integers;
+  if (op == Op::add_i32) result = {x[0].lo + x[1].lo, x[0].hi + x[1].hi};
+  if (op == Op::sub_i32) result = {x[0].lo - x[1].hi, x[0].hi - x[1].lo};
+  if (op == Op::mul_i32) result = corners(info(Op::mul).exact, x); // below 2^62: what exceeds 2^53 is out of the range
+  return result.lo < all_integers.lo || result.hi > all_integers.hi ? all_integers : result;
+}
+
 // A NaN operand of min and max is ignored.
 Range extreme(Op op, const Range& a, const Range& b) {
   const Range operands[] = {a, b};
@@ -220,8 +236,11 @@ std::string to_text(const Range& range) {
   return fmt::format("[{}, {}]{}", range.lo, range.hi, range.maybe_nan ? " or NaN" : "");
 }
 
+Range f32_of_integer(const Range& x) { return {rounded_to_f32(x.lo), rounded_to_f32(x.hi)}; }
+
 Range pointwise_range(Op op, std::span<const Range> x) {
   const OpKind kind = info(op).kind;
+  if (kind == OpKind::integer) return integer_operation(op, x);
   if (kind == OpKind::compare) return comparison(op, x[0], x[1]);
   if (kind == OpKind::select) return selected(x[0], x[1], x[2]);
   if (op == Op::min || op == Op::max) return extreme(op, x[0], x[1]);

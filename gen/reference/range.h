@@ -28,6 +28,9 @@ std::string to_text(const Range& range);    // "[1, 1.0000001] or NaN"
 // IEEE quotients are correctly rounded; a product may stay unrounded (contraction to fma); a / b is a * rcp(b).
 Range pointwise_range(Op op, std::span<const Range> operands);
 
+// An i32 as an f32, rounded to nearest.
+Range f32_of_integer(const Range& x);
+
 // The range of a cast to `type`, whose numbers are those of the type.
 Range cast_range(DType type, bool saturate, const Range& x);
 

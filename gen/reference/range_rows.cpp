@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
 
 namespace kiln {
 namespace {
@@ -160,6 +161,14 @@ std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k) 
   // A NaN counts as minus infinity.
   const auto low = [&](std::size_t i) { return elements[i].has_numbers() && !elements[i].maybe_nan ? elements[i].lo : -infinity; };
   const auto high = [&](std::size_t i) { return elements[i].has_numbers() ? elements[i].hi : -infinity; };
+  if (std::ranges::all_of(elements, [](const Range& x) { return x.has_numbers() ? !x.maybe_nan && x.lo == x.hi : true; })) {
+    std::vector<std::size_t> order(elements.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater(), low);
+    std::vector<Range> certain;
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(k); ++rank) certain.push_back(Range::exactly(static_cast<double>(order[rank])));
+    return certain;
+  }
   std::vector<Range> columns(static_cast<std::size_t>(k), Range::none());
   for (std::size_t i = 0; i < elements.size(); ++i) {
     std::size_t certain = 0, possible = 0; // elements that come before this one
@@ -234,6 +243,10 @@ Range cast_range(DType type, bool saturate, const Range& x) {
     return result;
   }
   if (type == e8m0) return cast_to_power(x, result);
+  if (type == i32) {
+    const auto whole = [](float value) { return std::clamp(std::nearbyint(static_cast<double>(value)), -0x1p31, 0x1p31 - 1); };
+    return join(result, {whole(f32_below(x.lo)), whole(f32_above(x.hi))});
+  }
   add(f32_below(x.lo));
   add(f32_above(x.hi));
   // Ends that overflow to NaN hide the numbers on their near side.

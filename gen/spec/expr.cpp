@@ -4,6 +4,7 @@
 #include "gen/spec/names.h"
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <fmt/format.h>
 #include <utility>
 
@@ -40,6 +41,7 @@ void require_group(const std::string& subject, std::int64_t group) {
 }
 
 Expr make_cast(DType type, Expr x, bool saturate) {
+  if (x.op() == Op::constant && x.dtype() == i32 && type != i32) x = constant(x->value);
   if (x.dtype() == type) return x;
   if (x.op() == Op::stack) {
     std::vector<Expr> values;
@@ -52,7 +54,9 @@ Expr make_cast(DType type, Expr x, bool saturate) {
 
 } // namespace
 
-Expr::Expr(double value) : Expr(constant(static_cast<float>(value))) {}
+Expr::Expr(double value)
+    : Expr(value == std::floor(value) && std::fabs(value) <= 0x1p32 ? whole_number(static_cast<std::int64_t>(value))
+                                                                   : constant(static_cast<float>(value))) {}
 Expr::Expr(Node node) {
   node.depth = 0;
   for (const Expr& operand : node.operands) node.depth = std::max(node.depth, operand->depth + 1);
@@ -89,6 +93,12 @@ Expr scalar(std::string name, DType type) {
 }
 
 Expr constant(float value) { return Expr(Node{.op = Op::constant, .dtype = f32, .value = value}); }
+
+Expr whole_number(std::int64_t number) {
+  const auto value = static_cast<float>(number);
+  if (static_cast<double>(value) == static_cast<double>(number)) return constant(value);
+  return Expr(Node{.op = Op::constant, .dtype = i32, .value = value, .whole = number});
+}
 
 Expr cast(DType type, Expr x) { return make_cast(type, std::move(x), true); }
 

@@ -20,7 +20,7 @@ inline constexpr int max_depth = 400;
 
 class Expr {
 public:
-  Expr(double value);       // a constant, rounded to f32; implicit on purpose: x * 2.0
+  Expr(double value);       // a constant, rounded to f32 (see whole_number); implicit on purpose: x * 2.0
   explicit Expr(Node node); // throws UserError for more than max_depth operations one upon another
   const Node& node() const { return *node_; }
   const Node* operator->() const { return node_.get(); }
@@ -48,6 +48,7 @@ struct Node {
   std::string name = {};              // Op::input, Op::scalar
   Layout layout = Layout::contiguous; // Op::input
   float value = 0;                    // Op::constant
+  std::int64_t whole = 0;             // Op::constant of i32: the number as it is written
   std::int64_t group = 0;             // group reductions, Op::ungroup, Op::matmul_nt_w4
   bool saturate = true;               // Op::cast to fp8
   std::int64_t first = 0;             // Op::columns, Op::unstack
@@ -66,6 +67,8 @@ Expr input(std::string name, DType type, Shape shape, Layout layout = Layout::co
 // A number that the launch passes by value (f32 or i32).
 Expr scalar(std::string name, DType type = DType::f32);
 Expr constant(float value);
+// The same of a whole number that f32 does not hold. It is f32 beside f32, and what it is, modulo 2^32, beside i32.
+Expr whole_number(std::int64_t number);
 
 // The explicit rounding. fp8 saturates unless asked not to; see from_f32 for the exact rules.
 Expr cast(DType type, Expr x);
@@ -85,14 +88,16 @@ Expr row_argmin(Expr x);
 // log(sum(exp(x))) without overflow: row_max and row_sum of it. Minus infinity for a row of nothing else.
 Expr row_logsumexp(const Expr& x);
 // The columns of the k largest elements of each row, the largest first and of those alike the lowest column first: [rows, cols] ->
-// [rows, k]. NaN counts as minus infinity. k is from 1 to 16, of 1024 columns at most. Values of this shape are one a rank: operations
-// on them are as any other, and a row reduction of them is one a row.
+// [rows, k]. NaN counts as minus infinity. k is from 1 to 256, of 262144 columns at most; more than 16, or of more than 1024 columns, of an
+// input that all workgroups of the row read. Values of this shape are one a rank: operations on them are as any other, a row reduction of
+// them is one a row, and a running sum goes from rank to rank.
 Expr row_top(Expr x, std::int64_t k);
 // The elements of x at the columns that `top`, a row_top, names: [rows, cols] -> [rows, k].
 Expr pick(Expr x, Expr top);
 // The sum of the columns up to and with each one.
 Expr row_cumsum(Expr x);
-inline constexpr std::int64_t max_ranks = 16, max_ranked_columns = 1024;
+inline constexpr std::int64_t max_ranks = 256, max_ranked_columns = 1 << 18;
+inline constexpr std::int64_t max_wave_ranks = 16, max_wave_columns = 1024; // of any value: a wave holds the row
 // Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
 // `group` is a power of two from 2 to 512. The last group of a row may be partial.
 Expr group_sum(Expr x, std::int64_t group);
@@ -198,6 +203,14 @@ Expr hadamard(const Expr& x, std::int64_t n);
 // its columns by theirs (Sinkhorn and Knopp). n is 2, 4, 8 or 16.
 Expr sinkhorn(const Expr& x, std::int64_t n, std::int64_t times);
 inline constexpr std::int64_t max_paired_columns = 512; // in one transform, or matrix
+// Word 0, 1, 2 or 3 of what Philox 4x32-10 makes of a counter of four i32 and a key of two. Calls that differ in the word alone share all
+// but their end.
+Expr philox(const Expr& c0, const Expr& c1, const Expr& c2, const Expr& c3, const Expr& k0, const Expr& k1, std::int64_t word);
+// 32 random bits for each position: word position % 4 of the counter (position / 4, offset, 0, 0) and the key (seed, 0). All are i32.
+Expr random_bits(const Expr& position, const Expr& offset, const Expr& seed);
+// A number between 0 and 1, neither included, from the upper 23 of 32 random bits: (b + 1/2) / 2^23. And -log(-log(u)) of it.
+Expr uniform(const Expr& bits);
+Expr gumbel(const Expr& bits);
 // Columns `times` as many, as NumPy names them: tile takes them in turn (a b a b), repeat each several times (a a b b; `times` is a
 // power of two up to 512). For inputs and what gather takes from one.
 Expr tile(Expr x, std::int64_t times);

@@ -26,7 +26,7 @@ std::string structure_key(const Node& node, const std::unordered_map<const Node*
   append(key, node.op), append(key, node.dtype), append(key, node.layout), append(key, node.saturate);
   append(key, node.checked), append(key, node.duplicates), append(key, node.in_registers);
   append(key, std::isnan(node.value) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(node.value));
-  append(key, node.group), append(key, node.first), append(key, node.step);
+  append(key, node.whole), append(key, node.group), append(key, node.first), append(key, node.step);
   append(key, node.name);
   append(key, node.shape.size());
   for (const Dim& dim : node.shape) {
@@ -36,6 +36,15 @@ std::string structure_key(const Node& node, const std::unordered_map<const Node*
   }
   for (const Expr& operand : node.operands) append(key, numbers.at(&operand.node()));
   return key;
+}
+
+// An iota of as many numbers as there are ranks, and not columns.
+bool counts_ranks(std::span<const Expr> nodes, const Expr& iota) {
+  if (iota.op() != Op::iota || iota.shape().size() != 1 || iota.shape()[0].is_dynamic()) return false;
+  const auto counts = [&](const Expr& node) {
+    return node.op() == Op::row_top && node->step == iota.shape()[0].size() && node.operands()[0].shape().back().size() != node->step;
+  };
+  return iota.shape()[0].size() > 1 && std::ranges::any_of(nodes, counts);
 }
 
 // Leaves are one when they say the same; two different leaves of one name both stay, for validate to find.
@@ -110,7 +119,8 @@ SpecGraph::SpecGraph(KernelSpec given, AsSpelled) : spec(std::move(given)), node
     has_reductions |= is_reduction(node.op()) || kind == OpKind::rank || kind == OpKind::scan;
     const bool by_element = kind <= OpKind::cast && kind != OpKind::leaf;
     const auto is_ranked = [&](const Expr& operand) { return ranked.contains(&operand.node()); };
-    if (kind == OpKind::rank || kind == OpKind::pick || (by_element && std::ranges::any_of(node.operands(), is_ranked)))
+    if (kind == OpKind::rank || kind == OpKind::pick || counts_ranks(nodes, node) ||
+        ((by_element || kind == OpKind::scan) && std::ranges::any_of(node.operands(), is_ranked)))
       ranked.insert(&node.node());
   }
   for (const Expr& input : inputs)

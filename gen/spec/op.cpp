@@ -1,6 +1,7 @@
 // Op: the registry, generated from gen/spec/ops.def.
 #include "gen/spec/op.h"
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace kiln {
@@ -17,6 +18,10 @@ constexpr Accuracy absolute_error(double bound) { return {.abs_error = bound}; }
       return static_cast<T>(reference);                                                                                                    \
     }                                                                                                                                      \
   };
+#define KILN_INTEGER_OP(id, arity, device, reference, ...)                                                                                 \
+  std::uint32_t id##_function([[maybe_unused]] std::uint32_t a, [[maybe_unused]] std::uint32_t b, [[maybe_unused]] std::uint32_t c) {      \
+    return reference;                                                                                                                      \
+  }
 #include "gen/spec/ops.def"
 
 constexpr std::string_view sum_note = "n terms in any order: (n - 1) roundings of at most e = 2^-24 of the sum of magnitudes";
@@ -41,17 +46,25 @@ constexpr OpInfo registry[] = {
 #define KILN_STRUCTURAL_OP(id, arity, kind, cost, note) OpInfo{#id, arity, OpKind::kind, "", nullptr, nullptr, exactly(), cost, note},
 #define KILN_OP(id, arity, kind, device, reference, accuracy, cost, note)                                                                  \
   OpInfo{#id, arity, OpKind::kind, device, id##_function::apply<float>, id##_function::apply<double>, accuracy, cost, note},
+#define KILN_INTEGER_OP(id, arity, device, reference, cost, note)                                                                          \
+  OpInfo{#id, arity, OpKind::integer, device, nullptr, nullptr, exactly(), cost, note, id##_function},
 #include "gen/spec/ops.def"
 };
 
 constexpr Op all[] = {
 #define KILN_STRUCTURAL_OP(id, ...) Op::id,
 #define KILN_OP(id, ...) Op::id,
+#define KILN_INTEGER_OP(id, ...) Op::id,
 #include "gen/spec/ops.def"
 };
 
 constexpr Op pointwise_list[] = {
 #define KILN_OP(id, ...) Op::id,
+#include "gen/spec/ops.def"
+};
+
+constexpr Op integer_list[] = {
+#define KILN_INTEGER_OP(id, ...) Op::id,
 #include "gen/spec/ops.def"
 };
 
@@ -66,6 +79,7 @@ std::optional<Op> parse_op(std::string_view name) {
 
 std::span<const Op> all_ops() { return all; }
 std::span<const Op> pointwise_ops() { return pointwise_list; }
+std::span<const Op> integer_ops() { return integer_list; }
 
 bool is_reduction(Op op) { return info(op).kind == OpKind::row_reduce || info(op).kind == OpKind::group_reduce; }
 

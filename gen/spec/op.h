@@ -10,6 +10,7 @@ namespace kiln {
 enum class OpKind : std::uint8_t {
   leaf,
   pointwise,
+  integer, // pointwise on i32, exact
   compare,
   logic,
   select,
@@ -38,6 +39,7 @@ enum class OpKind : std::uint8_t {
 enum class Op : std::uint8_t {
 #define KILN_STRUCTURAL_OP(id, ...) id,
 #define KILN_OP(id, ...) id,
+#define KILN_INTEGER_OP(id, ...) id,
 #include "gen/spec/ops.def"
 };
 
@@ -125,11 +127,14 @@ struct OpInfo {
   Accuracy accuracy;                       // documented bound of the device result against the exact one
   int cost;                                // vector instruction slots an element, roughly: decides hold or recompute
   std::string_view note;                   // where the bound comes from, and what happens at the edges
+  std::uint32_t (*integer)(std::uint32_t, std::uint32_t, std::uint32_t) = nullptr; // of integer operations, in place of the others
+  bool is_pointwise() const { return reference != nullptr || integer != nullptr; }
 };
 const OpInfo& info(Op op);
 std::optional<Op> parse_op(std::string_view name);
 std::span<const Op> all_ops();       // in the order of gen/spec/ops.def
 std::span<const Op> pointwise_ops(); // those of KILN_OP
+std::span<const Op> integer_ops();   // those of KILN_INTEGER_OP
 bool is_reduction(Op op);            // of a row or of a group
 Op row_form(Op reduction);           // row_sum of row_sum and of group_sum, and so on
 } // namespace kiln

@@ -61,6 +61,13 @@ _TOLD = {
     "shift_columns": (("x", "distance"), "Columns `distance` places further on, or before if it is negative, zeros where there is none, as x."),
     "unstack": (("x", "index"), "One index of the second dimension of an input or of a gather: [rows, n, ...] to [rows, ...]."),
     "rotate": (("x", "distance"), "Each pair of columns after a quarter turn, (a, b) to (-b, a), as x."),
+    "philox": (
+        ("c0", "c1", "c2", "c3", "k0", "k1", "word"),
+        "Word 0 to 3 of what Philox 4x32-10 makes of a counter of four i32 and a key of two: i32.",
+    ),
+    "random_bits": (("position", "offset", "seed"), "32 random bits for each position: i32, from i32."),
+    "uniform": (("bits",), "A number between 0 and 1, neither included, from 32 random bits: f32."),
+    "gumbel": (("bits",), "-log(-log(u)) of a uniform number u from 32 random bits: f32."),
     "hadamard": (("x", "n"), "The Walsh-Hadamard transform of every n consecutive columns, without a factor, as x."),
     "sinkhorn": (("x", "n", "times"), "Every n * n columns a matrix whose rows, then columns, are divided by their sums, `times` times, as x."),
     "scale_up": (("x", "scale"), "x * scale, exactly, with a scale of e8m0."),
@@ -90,7 +97,7 @@ def _doc(word):
     if kind == "group":
         return ("x", "group"), f"{name} of every `group` consecutive columns: [rows, cols] to [rows, ceil(cols / group)]."
     names = {1: _X, 2: _AB}.get(operands, ("a", "b", "c"))
-    gives = "bool" if kind == "condition" else "f32"
+    gives = {"condition": "bool", "integer": "i32"}.get(kind, "f32")
     return names, f"The pointwise function {name}: {gives} of the shape that the operands broadcast to."
 
 

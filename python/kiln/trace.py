@@ -3,6 +3,7 @@ are Kiln's own, and an error comes at the line that is wrong."""
 
 import contextvars
 import json
+import numbers
 import re
 
 from . import _library, dtypes, errors
@@ -135,6 +136,8 @@ class Spec:
 
 
 def _number(value):
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
+        return f"({int(value)})" if value < 0 else str(int(value))
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -31,6 +31,7 @@ std::string kind_of(const CallForm& form) {
   switch (info(form.op).kind) {
   case OpKind::pointwise:
   case OpKind::select: return "pointwise";
+  case OpKind::integer: return "integer";
   case OpKind::compare:
   case OpKind::logic: return "condition";
   case OpKind::row_reduce: return "row";

@@ -167,9 +167,16 @@ template <class To, int N> KILN_DEVICE auto to(Vec<f32, N> x) {
 }
 template <class To, int N> KILN_DEVICE auto to_nonsaturating(Vec<f32, N> x) { return detail::pack_fp8<To, N>(x); }
 
-// One number rounded through T, as an f32.
-template <class T> KILN_DEVICE f32 rounded(f32 x) {
-  if constexpr (__is_same(T, e8m0)) return detail::rounded_to_power<T>(x);
+// The one element of a chunk: an i32 as it is, all else as an f32.
+template <class T, class C> KILN_DEVICE auto only_element(C chunk) {
+  if constexpr (__is_same(T, i32)) return chunk[0];
+  else return to<f32>(chunk)[0];
+}
+
+// One number rounded through T, as an f32; as an i32 through that.
+template <class T> KILN_DEVICE auto rounded(f32 x) {
+  if constexpr (__is_same(T, i32)) return detail::to_integer<i32>(x);
+  else if constexpr (__is_same(T, e8m0)) return detail::rounded_to_power<T>(x);
   else return to<f32>(to<T>(Vec<f32, 1>(x)))[0];
 }
 template <class T> KILN_DEVICE f32 rounded_nonsaturating(f32 x) { return to<f32>(to_nonsaturating<T>(Vec<f32, 1>(x)))[0]; }

@@ -16,6 +16,8 @@ KILN_DEVICE f32 sin_turns(f32 x) { return __builtin_amdgcn_sinf(x); }
 KILN_DEVICE f32 cos_turns(f32 x) { return __builtin_amdgcn_cosf(x); }
 KILN_DEVICE f32 fract(f32 x) { return __builtin_amdgcn_fractf(x); }
 // A comparison and a choice of what are f32 elsewhere become those of f32 again, two instructions; the builtin stays one.
+KILN_DEVICE u32 leading_zeros(u32 x) { return static_cast<u32>(__builtin_clz(x)); } // not of 0
+KILN_DEVICE u32 count_bits(u32 x) { return static_cast<u32>(__builtin_popcount(x)); }
 KILN_DEVICE u32 max(u32 a, u32 b) { return __builtin_elementwise_max(a, b); }
 // IEEE maximum of magnitudes: NaN wins.
 #if defined(__gfx950__)

@@ -69,10 +69,10 @@ template <int distance, class C> KILN_DEVICE C partners(C x) {
   }
 }
 // The same of a value that is one in each lane, whose group of columns lies within the distance.
-template <int distance, int N> KILN_DEVICE f32 partners_of_group(f32 x) {
+template <int distance, int N, class T> KILN_DEVICE T partners_of_group(T x) {
   u32 word[1] = {bit_cast<u32>(x)};
   detail::take_from_partner_lane<distance / N>(word);
-  return bit_cast<f32>(word[0]);
+  return bit_cast<T>(word[0]);
 }
 
 } // namespace kiln

@@ -26,18 +26,18 @@ public:
     return stream(tensor, row_ * row_stride + column_);
   }
   template <class T> KILN_MEMBER auto columns(T* tensor) const { return stream(tensor, column_); }
-  template <class T> KILN_MEMBER f32 scalar(const T* tensor) const { return load_one(tensor); }
+  template <class T> KILN_MEMBER auto scalar(const T* tensor) const { return load_one(tensor); }
   // The element of this row in an [m, 1] tensor; the first one's where the row does not exist.
-  template <class T> KILN_MEMBER f32 of_row(const T* tensor, u64 row_stride = 1) const {
+  template <class T> KILN_MEMBER auto of_row(const T* tensor, u64 row_stride = 1) const {
     return load_one(tensor + (count_ > 0 ? row_ : 0) * row_stride);
   }
   // The element of this lane's group of columns in an [m, n / group] tensor, or in one with another stride.
-  template <int group, class T> KILN_MEMBER f32 of_group(At, const T* tensor, u64 row_stride = n / group) const {
+  template <int group, class T> KILN_MEMBER auto of_group(At, const T* tensor, u64 row_stride = n / group) const {
     return load_one(tensor + row_ * row_stride + column_ / group);
   }
-  template <int group, class T> KILN_MEMBER void store_of_group(At, T* tensor, f32 value, u64 row_stride = n / group) const {
+  template <int group, class T, class V> KILN_MEMBER void store_of_group(At, T* tensor, V value, u64 row_stride = n / group) const {
     static_assert(n % group == 0, "a tile has whole groups");
-    const auto element = to<T>(Vec<f32, 1>(value));
+    const auto element = to<T>(Vec<V, 1>(value));
     if (column_ % group == 0) store_chunk<T, 1>(tensor + row_ * row_stride + column_ / group, 0, 0, element);
   }
   // Calls body(at, chunk of each source) where the chunk exists.
@@ -51,7 +51,7 @@ private:
     T* const first = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + bytes_of<Element>(elements));
     return Stream<T, vec, 0, 0, ragged>{first, 0, n - static_cast<int>(column_)};
   }
-  template <class T> KILN_MEMBER f32 load_one(const T* from) const { return to<f32>(load_chunk<__remove_cv(T), 1>(from, 0, 0))[0]; }
+  template <class T> KILN_MEMBER auto load_one(const T* from) const { return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(from, 0, 0)); }
 
   u32 row_, column_;
   int count_;

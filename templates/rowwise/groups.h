@@ -4,22 +4,22 @@
 
 namespace kiln {
 
-template <RowwiseConfig config> template <int group, class T> KILN_MEMBER f32 Row<config>::of_group(At at, const T* tensor) const {
+template <RowwiseConfig config> template <int group, class T> KILN_MEMBER auto Row<config>::of_group(At at, const T* tensor) const {
   return load_one(tensor + groups_before<group>(), group_in_part<group>(at));
 }
-template <RowwiseConfig config> template <int group, class T> KILN_MEMBER void Row<config>::store_of_group(At at, T* tensor, f32 value) const {
-  const auto element = to<T>(Vec<f32, 1>(value)); // in front of the branch: behind it, LLVM gives the other lanes a branch of their own
+template <RowwiseConfig config> template <int group, class T, class V> KILN_MEMBER void Row<config>::store_of_group(At at, T* tensor, V value) const {
+  const auto element = to<T>(Vec<V, 1>(value)); // in front of the branch: behind it, LLVM gives the other lanes a branch of their own
   if (at.count > 0 && column(at) % group == 0) store_one(tensor + groups_before<group>(), group_in_part<group>(at), element);
 }
-template <RowwiseConfig config> template <int group, class T> KILN_MEMBER f32 Row<config>::of_group(At at, const T* tensor, u64 row_stride) const {
+template <RowwiseConfig config> template <int group, class T> KILN_MEMBER auto Row<config>::of_group(At at, const T* tensor, u64 row_stride) const {
   return load_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at));
 }
-template <RowwiseConfig config> template <int group, class T> KILN_MEMBER void Row<config>::store_of_group(At at, T* tensor, f32 value, u64 row_stride) const {
-  const auto element = to<T>(Vec<f32, 1>(value));
+template <RowwiseConfig config> template <int group, class T, class V> KILN_MEMBER void Row<config>::store_of_group(At at, T* tensor, V value, u64 row_stride) const {
+  const auto element = to<T>(Vec<V, 1>(value));
   if (at.count > 0 && column(at) % group == 0)
     store_one(tensor + row_ * row_stride, row_in_block_ * static_cast<u32>(row_stride) + group_index<group>(at), element);
 }
-template <RowwiseConfig config> template <int group, class T> KILN_MEMBER void Row<config>::store_of_group_transposed(At at, T* tensor, f32 value, u32 rows) const {
+template <RowwiseConfig config> template <int group, class T, class V> KILN_MEMBER void Row<config>::store_of_group_transposed(At at, T* tensor, V value, u32 rows) const {
   if (at.count > 0 && column(at) % group == 0)
     store_one(tensor + (static_cast<u64>(group_index<group>(at)) * rows + row_), row_in_block_, value);
 }

@@ -25,6 +25,9 @@ KILN_DEVICE u32 in_order(f32 x) {
   return x != x ? 0u : bits ^ (static_cast<u32>(static_cast<i32>(bits) >> 31) | 0x80000000u);
 }
 
+// The number that has the place, or NaN.
+KILN_DEVICE f32 from_order(u32 place) { return bit_cast<f32>(place & 0x80000000u ? place ^ 0x80000000u : ~place); }
+
 // The largest of a wave, the same in all lanes: DPP joins with the maxima of integers, which need no canonical form.
 KILN_DEVICE u32 largest_of_wave(u32 x) {
   using platform::shifted, platform::Shift;
@@ -172,7 +175,10 @@ template <RowwiseConfig config> template <class R, int k> KILN_MEMBER f32 Row<co
   const u32 rank = platform::uniform(best.column);
   return rank == no_column ? 0.0f : static_cast<f32>(rank);
 }
-template <RowwiseConfig config> template <int k, class T> KILN_MEMBER void Row<config>::store_ranks(T* tensor, f32 value, u64 row_stride) const {
+template <RowwiseConfig config> template <int k> KILN_MEMBER f32 Row<config>::sum_up_to_rank(f32 value) const {
+  return RunningSum{}.next(At{0, 1, false}, Vec<f32, 1>(lane_ < k ? value : 0.0f))[0];
+}
+template <RowwiseConfig config> template <int k, class T, class V> KILN_MEMBER void Row<config>::store_ranks(T* tensor, V value, u64 row_stride) const {
   if (lane_ < k) store_one(tensor + row_ * row_stride, lane_, value);
 }
 

@@ -116,6 +116,12 @@ template <RowwiseConfig config> template <class T> KILN_MEMBER auto Row<config>:
   const auto row = full(tensor, 0);
   return ScatteredRow<__remove_cv(decltype(row))>{row, exists};
 }
+template <RowwiseConfig config> KILN_MEMBER auto Row<config>::integer_columns_at(At at) const -> Vec<i32, vec> {
+  Vec<i32, vec> columns;
+#pragma unroll
+  for (int i = 0; i < vec; ++i) columns[i] = static_cast<i32>(column_of(at.chunk) + static_cast<u32>(i));
+  return columns;
+}
 template <RowwiseConfig config> template <ColumnMap map> KILN_MEMBER auto Row<config>::columns_at(At at) const -> Vec<f32, vec> {
   Vec<f32, vec> columns;
 #pragma unroll

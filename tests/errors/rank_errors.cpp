@@ -17,10 +17,11 @@ void check_spec(const Expr& value) { make_plan(with_output(value), target("gfx94
 } // namespace
 
 TEST_CASE("what row_top and pick take") {
-  expect_user_error([] { row_top(logits(), 17); }, "operation 'row_top'", "17 of 64 columns", "1 to 16");
-  expect_user_error([] { row_top(logits(), 0); }, "operation 'row_top'", "0 of 64 columns", "1 to 16");
+  expect_user_error([] { row_top(logits(), 65); }, "operation 'row_top'", "65 of 64 columns", "1 to 64");
+  expect_user_error([] { row_top(logits(), 0); }, "operation 'row_top'", "0 of 64 columns", "1 to 64");
   expect_user_error([] { row_top(logits(4), 5); }, "operation 'row_top'", "5 of 4 columns", "1 to 4");
-  expect_user_error([] { row_top(logits(1025), 2); }, "operation 'row_top'", "1025 columns", "at most 1024");
+  expect_user_error([] { row_top(logits(262145), 2); }, "operation 'row_top'", "262145 columns", "at most 262144");
+  expect_user_error([] { row_top(logits(1025), 257); }, "operation 'row_top'", "257 of 1025 columns", "1 to 256");
   expect_user_error([] { row_top(logits() > 0, 2); }, "operation 'row_top'", "bool", "cast(f32, ...)");
   expect_user_error([] { row_top(input("x", f16, {lines, dynamic("cols")}), 2); }, "operation 'row_top'", "only at launch", "a number");
   expect_user_error([] { row_cumsum(scalar("s")); }, "operation 'row_cumsum'", "shape []", "[rows, cols]");
@@ -50,6 +51,19 @@ TEST_CASE("schedules of ranks keep the row in one wave") {
   const Plan product = make_plan(catalog_spec("router", {.dtype = f16, .m = 16, .n = 64, .k = 4096}), gfx942, registered_families());
   expect_user_error([&] { with_overrides(choose_schedule(product, gfx942), {"method=producers"}, product, gfx942); },
                     "schedule of 'router'", "method=producers rows_at_end=true", "no rows at the end");
+}
+
+TEST_CASE("ranks that a wave does not hold are of inputs, and alone with rows") {
+  const Expr wide = logits(4096), top = row_top(wide, 4);
+  expect_user_error([&] { check_spec(row_top(wide * 2, 4)); }, "kernel 'k'", "'row_top' takes a 'mul'", "give it an input");
+  expect_user_error([&] { check_spec(pick(exp(wide), top)); }, "kernel 'k'", "'pick' takes a 'exp'", "give it an input");
+  expect_user_error([&] { check_spec(wide - row_max(pick(wide, top))); }, "kernel 'k'", "'sub' is one a element", "another kernel");
+  expect_user_error([&] { check_spec(pick(wide, top) + pick(wide, row_top(input("y", f16, {lines, 4096}), 4))); }, "kernel 'k'",
+                    "another row_top", "rank once");
+  const Target gfx942 = target("gfx942");
+  const Plan plan = make_plan(with_output(pick(wide, top)), gfx942, registered_families());
+  expect_user_error([&] { with_overrides(choose_schedule(plan, gfx942), {"tiles=1", "vec=4", "tiles=2"}, plan, gfx942); }, "schedule of 'k'", "tiles",
+                    "");
 }
 
 TEST_CASE("entries of ranks") {

@@ -1,5 +1,6 @@
 // Random specs: drawn space by space, so that every draw is valid.
 #include "tests/fuzz/spec_generator.h"
+#include "tests/fuzz/wide_ranks_generator.h"
 #include "gen/reference/random.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
@@ -16,6 +17,7 @@ class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
       : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), ranked_(seed ^ 0x5bd1e995), paired_(seed ^ 0x2545f491),
+        whole_(seed ^ 0x369dea0f),
         states_(seed ^ 0x9e3779b9, options.state_percent), options_(options), spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
@@ -37,6 +39,7 @@ public:
     }
     for (; reductions > 0 && random_.chance(70); --reductions) reduce();
     if (mx_.chance(options_.mx_percent) && space_.size() >= 2 && space_.back().size() % mx_block == 0 && !states_.shifts()) add_mx();
+    if (whole_.chance(options_.integer_percent)) add_integers();
     if (ranked_.chance(options_.ranked_percent)) add_ranks();
     add_outputs();
     return spec_;
@@ -268,18 +271,27 @@ private:
     values_.push_back(ungroup(of_group, group, space_.back()));
   }
 
+  // Of elements, and of rows or launches.
+  void add_integers() {
+    const Expr x = whole_.chance(50) ? input("whole", i32, space_) : cast(i32, moderate(everywhere(values_.back())) * 1e7);
+    const Expr y = space_.size() < 2 || whole_.chance(30) ? scalar("seed", i32) : input("seeds", i32, {space_[space_.size() - 2], 1});
+    const Expr z = random_integers(x, y, whole_);
+    if (whole_.chance(50)) pending_.push_back({.name = "bits", .dtype = i32, .value = z.shape() == space_ ? z : add_i32(z, x), .in_place_of = {}});
+    values_.push_back(values_.back() + uniform(z));
+  }
+
   // The column of the largest element; a running sum, or the largest elements: as outputs, and as a value of the first output.
   void add_ranks() {
     if (space_.size() < 2 || space_.back().is_dynamic()) return;
     const std::int64_t cols = space_.back().size();
-    const bool sums = cols > max_ranked_columns || ranked_.chance(30);
+    const bool sums = cols > max_wave_columns || ranked_.chance(30);
     const Expr x = everywhere(values_.back()), other = everywhere(ranked_.pick(values_));
     if (ranked_.chance(30)) {
       const Op op = ranked_.pick({Op::row_argmax, Op::row_argmin});
       pending_.push_back({.name = "column", .dtype = i32, .value = reduction(op, other), .in_place_of = {}});
     }
     if (sums) return values_.push_back(row_cumsum(x));
-    const Expr top = row_top(x, ranked_.between(1, std::min(max_ranks, cols))), chosen = pick(other, top);
+    const Expr top = row_top(x, ranked_.between(1, std::min(max_wave_ranks, cols))), chosen = pick(other, top);
     const Op op = ranked_.pick({Op::row_sum, Op::row_mean, Op::row_max, Op::row_min, Op::row_absmax, Op::row_argmax, Op::row_argmin});
     values_.push_back(other * reduction(op, chosen));
     pending_.push_back({.name = "top_columns", .dtype = i32, .value = top, .in_place_of = {}});
@@ -324,7 +336,7 @@ private:
   }
 
   // The others for indices and views, MX formats, ranks, pairs, so that specs without them stay as they were.
-  Random random_, indexed_, mx_, ranked_, paired_;
+  Random random_, indexed_, mx_, ranked_, paired_, whole_;
   StateDraws states_;
   RandomSpecOptions options_;
   KernelSpec spec_;
@@ -360,6 +372,7 @@ KernelSpec with_problem(KernelSpec spec, const KernelSpec& other) {
 } // namespace
 
 KernelSpec random_spec(std::uint64_t seed, const RandomSpecOptions& options) {
+  if (Random(seed ^ 0x68e31da4).chance(options.wide_percent)) return random_wide_ranks(seed, options.fp8_e4m3);
   KernelSpec spec = SpecGenerator(seed, options).generate();
   if (Random(seed ^ 0x7f4a7c15).chance(options.several_percent))
     spec = with_problem(std::move(spec), SpecGenerator(seed ^ 0x2545f491, options).generate());

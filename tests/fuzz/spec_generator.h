@@ -12,6 +12,8 @@ struct RandomSpecOptions {
   int mx_percent = 15;      // of those with rows of whole blocks: specs that quantise to MX formats or read them
   int ranked_percent = 20;  // specs with ranks or running sums
   int state_percent = 12;   // of those of two dimensions or more: specs with states by slot, stacks or shifted columns
+  int integer_percent = 15; // specs with operations on i32
+  int wide_percent = 4;     // specs of ranks that a wave does not hold, and nothing else
   int several_percent = 10; // specs of two problems, with inputs and sizes of their own
   int paired_percent = 15;  // of those whose columns have them: specs with partners at two or three distances, powers of two
 };

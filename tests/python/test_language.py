@@ -37,7 +37,7 @@ def cpp_words():
     """The functions of C++ that give an Expr: declared in gen/spec, or generated from ops.def."""
     text = "".join((TREE / "gen/spec" / header).read_text() for header in ("expr.h", "attention.h"))
     declared = set(re.findall(r"^Expr (\w+)\(", text, re.M))
-    generated = set(re.findall(r"^KILN_OP\((\w+),", (TREE / "gen/spec/ops.def").read_text(), re.M))
+    generated = set(re.findall(r"^KILN_(?:INTEGER_)?OP\((\w+),", (TREE / "gen/spec/ops.def").read_text(), re.M))
     return declared | generated
 
 

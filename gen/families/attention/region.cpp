@@ -116,10 +116,12 @@ private:
     case Op::iota: return position(e.shape());
     case Op::neg: return negated(linear(e.operands()[0]));
     case Op::add:
-    case Op::sub: {
+    case Op::add_i32:
+    case Op::sub:
+    case Op::sub_i32: {
       const std::optional<Linear> left = linear(e.operands()[0]), right = linear(e.operands()[1]);
       if (!left || !right) return std::nullopt;
-      return plus(*left, *right, e.op() == Op::add ? 1 : -1);
+      return plus(*left, *right, e.op() == Op::add || e.op() == Op::add_i32 ? 1 : -1);
     }
     default: return std::nullopt;
     }

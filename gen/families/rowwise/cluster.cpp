@@ -1,5 +1,6 @@
 // Cluster: the limits of several workgroups per row, their workspace, and their cost.
 #include "gen/families/rowwise/cluster.h"
+#include "gen/families/common/streams.h"
 #include "gen/families/rowwise/rowwise.h"
 #include "machine/chip.h"
 #include <algorithm>
@@ -32,8 +33,16 @@ std::optional<std::int64_t> max_rows(const Body& body) {
   return rows;
 }
 
+// Elements that cost so much keep many waves of a CU busy: random numbers, of which one takes about 200 slots.
+static bool is_heavy(const Body& body, const RowwiseConfig& c, const Target& target) {
+  constexpr double heavy_slots = 100; // of an element
+  return chunk_work(body, rowwise_passes(body, c), c.vec, target).instructions >= heavy_slots * c.vec;
+}
+
 bool fills_idle_cus(const Body& body, const RowwiseConfig& c, const Target& target) {
-  return max_rows(body) && workgroups(body, c) * c.waves_per_row() <= target.compute_units();
+  constexpr int waves_of_heavy_work = 16; // of a CU, four a SIMD
+  const int waves = is_heavy(body, c, target) ? waves_of_heavy_work : 1;
+  return max_rows(body) && workgroups(body, c) * c.waves_per_row() <= waves * target.compute_units();
 }
 
 std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& c) {

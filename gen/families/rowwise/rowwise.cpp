@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "gen/families/common/streams.h"
 #include "gen/families/rowwise/cluster.h"
+#include "gen/families/wide_ranks/wide_ranks.h"
 #include <algorithm>
 #include <bit>
 #include <fmt/format.h>
@@ -296,7 +297,7 @@ static void require_groups_in_waves(const AnalysedSpec& spec) {
                     fmt::format("use groups of up to {}, a number of columns that more lanes divide, or two kernels", wave_size * vec));
 }
 
-bool Rowwise::can_compute(const AnalysedSpec& spec) { return spec.products.empty(); }
+bool Rowwise::can_compute(const AnalysedSpec& spec) { return spec.products.empty() && !has_wide_ranks(spec.body); }
 
 void Rowwise::lay_out(AnalysedSpec& spec) {
   const std::int64_t smallest = spec.body.smallest_group();

@@ -6,8 +6,8 @@ namespace kiln {
 
 struct Helper {
   std::string_view name; // as in C++
-  int numbers;           // behind its operand
-  Expr (*build)(const Expr& x, std::int64_t first, std::int64_t second);
+  int operands, numbers; // numbers stand behind operands
+  Expr (*build)(std::span<const Expr> of, std::int64_t first, std::int64_t second);
 };
 std::span<const Helper> helpers();
 const Helper* find_helper(std::string_view name); // nullptr for a name of none

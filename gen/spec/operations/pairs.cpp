@@ -66,10 +66,15 @@ Expr sinkhorn(const Expr& x, std::int64_t n, std::int64_t times) {
 }
 
 std::span<const Helper> helpers() {
+  using Operands = std::span<const Expr>;
   static constexpr Helper all[] = {
-      {"rotate", 1, [](const Expr& x, std::int64_t distance, std::int64_t) { return rotate(x, distance); }},
-      {"hadamard", 1, [](const Expr& x, std::int64_t n, std::int64_t) { return hadamard(x, n); }},
-      {"sinkhorn", 2, [](const Expr& x, std::int64_t n, std::int64_t times) { return sinkhorn(x, n, times); }},
+      {"rotate", 1, 1, [](Operands of, std::int64_t distance, std::int64_t) { return rotate(of[0], distance); }},
+      {"hadamard", 1, 1, [](Operands of, std::int64_t n, std::int64_t) { return hadamard(of[0], n); }},
+      {"sinkhorn", 1, 2, [](Operands of, std::int64_t n, std::int64_t times) { return sinkhorn(of[0], n, times); }},
+      {"philox", 6, 1, [](Operands of, std::int64_t word, std::int64_t) { return philox(of[0], of[1], of[2], of[3], of[4], of[5], word); }},
+      {"random_bits", 3, 0, [](Operands of, std::int64_t, std::int64_t) { return random_bits(of[0], of[1], of[2]); }},
+      {"uniform", 1, 0, [](Operands of, std::int64_t, std::int64_t) { return uniform(of[0]); }},
+      {"gumbel", 1, 0, [](Operands of, std::int64_t, std::int64_t) { return gumbel(of[0]); }},
   };
   return all;
 }

@@ -28,7 +28,7 @@ Expr row_top(Expr x, std::int64_t k) {
   const std::int64_t cols = row_columns(Op::row_top, x);
   if (cols > max_ranked_columns)
     throw UserError(rank_subject(Op::row_top), fmt::format("a row has {} columns", cols),
-                    fmt::format("use at most {}: a wave holds the whole row", max_ranked_columns));
+                    fmt::format("use at most {}", max_ranked_columns));
   if (k < 1 || k > max_ranks || k > cols)
     throw UserError(rank_subject(Op::row_top), fmt::format("it takes {} of {} columns", k, cols),
                     fmt::format("use 1 to {}", std::min(max_ranks, cols)));

@@ -37,7 +37,7 @@ std::vector<CallForm> make_forms() {
   }
   forms.push_back({.name = "cast_nonsaturating", .operands = 1, .type = true, .op = Op::cast});
   for (const Helper& helper : helpers())
-    forms.push_back({.name = helper.name, .operands = 1, .numbers = helper.numbers, .helper = &helper});
+    forms.push_back({.name = helper.name, .operands = helper.operands, .numbers = helper.numbers, .helper = &helper});
   return forms;
 }
 

@@ -281,6 +281,8 @@ private:
   }
 
   Expr number(const Token& token) const {
+    std::int64_t whole = 0;
+    if (read_whole(token.text, whole) && whole <= std::int64_t{1} << 32) return kiln::whole_number(whole);
     float value = 0;
     if (!read_whole(token.text, value))
       refuse(token, fmt::format("{} is no f32 number", quoted(token)), "magnitudes go from 1e-45 to 3.4028235e+38, or write inf");
@@ -302,13 +304,13 @@ private:
     if (form->type) separate(), type = expect_type();
     if (form->shape) separate(), extents = shape();
     // pointwise() and stack() say how many operands they take.
-    const bool counts_itself = !form->helper && (info(form->op).reference != nullptr || form->op == Op::stack);
+    const bool counts_itself = !form->helper && (info(form->op).is_pointwise() || form->op == Op::stack);
     while (counts_itself ? of.empty() || at_text(",") : std::ssize(of) < form->operands) separate(), of.push_back(sum());
     for (int i = 0; i < form->numbers; ++i) separate(), numbers[i] = whole_number();
     const IndexOptions options = index_options(*form);
     expect(")");
     return at(token, [&] {
-      if (form->helper) return form->helper->build(of[0], numbers[0], numbers[1]);
+      if (form->helper) return form->helper->build(of, numbers[0], numbers[1]);
       if (form->type) return form->name == "cast" ? cast(type, of[0]) : cast_nonsaturating(type, of[0]);
       if (form->shape) return iota(extents);
       if (info(form->op).kind == OpKind::product) operands_.insert(operands_.end(), of.begin(), of.end());
