@@ -22,7 +22,7 @@ struct WideRanksConfig {
   }
   // 4-byte words: a counter a row, then its groups.
   constexpr int workspace_words() const { return tiles > 1 ? 1 + groups() : 0; }
-  constexpr int lds_bytes() const { return (tiles > 1 ? 0 : 4 * groups()) + 24 * 1024; } // an upper bound
+  constexpr int lds_bytes() const { return (tiles > 1 ? 0 : 4 * groups()) + 16 * (1024 + ranks); } // an upper bound, by less than 1 KiB
   bool operator==(const WideRanksConfig&) const = default;
 };
 

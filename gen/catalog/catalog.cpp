@@ -3,6 +3,7 @@
 #include "gen/catalog/activations.h"
 #include "gen/catalog/attention.h"
 #include "gen/catalog/experts.h"
+#include "gen/catalog/lora.h"
 #include "gen/catalog/matrices.h"
 #include "gen/catalog/products.h"
 #include "gen/catalog/routing.h"
@@ -66,12 +67,6 @@ KernelSpec layernorm(const CatalogOptions& options) {
   const Expr centred = x - row_mean(x);
   const Expr y = centred * rsqrt(row_mean(centred * centred) + norm_epsilon) * weight + bias;
   return KernelSpec("layernorm").output("y", options.dtype, y);
-}
-
-KernelSpec softmax(const CatalogOptions& options) {
-  const Expr x = activation("x", options);
-  const Expr e = exp(x - row_max(x));
-  return KernelSpec("softmax").output("y", options.dtype, e / row_sum(e));
 }
 
 // ---- rows by index: what a decode step reads and writes by token, position and slot
@@ -353,6 +348,21 @@ constexpr CatalogEntry entries[] = {
      "m n k dtype top experts weights",
      grouped_gemm_sum,
      {.gemm = true, .experts = true}},
+    {"lora_shrink",
+     "rows with the narrow matrix of each row's adapter, sorted by adapter",
+     "m k dtype rank experts",
+     lora_shrink,
+     {.gemm = true, .lora = true}},
+    {"lora_expand_add",
+     "the same with the wide one, added to a base product",
+     "m n dtype rank experts",
+     lora_expand_add,
+     {.gemm = true, .lora = true}},
+    {"gemm_lora",
+     "a product, and the narrow one of an adapter that all rows share, in one launch",
+     "m n k dtype rank",
+     gemm_lora,
+     {.gemm = true, .lora = true}},
     {"gemm_block_scaled",
      "fp8 (or i8) with scales of 1x128 of a and 128x128 of b",
      "m n k dtype fp8 preshuffled transposed",

@@ -42,6 +42,7 @@ struct CatalogOptions {
   std::int64_t width = 4;             // conv1d_update: tokens of the window, 3 to 8
   bool per_channel = false;           // gated_delta_update: a gate for each of a head's columns, as in KDA; else one a head
   bool gate_first = false;            // gated_norm: what is normed is gated already
+  std::int64_t rank = 16;             // lora entries: rows of a and columns of b, 8 to 64; `experts` is how many adapters there are
   bool preshuffled = false;           // gemm entries: b lies as preshuffle() of gen/spec/preshuffle.h puts it
 };
 
@@ -55,6 +56,7 @@ struct CatalogKind {
   bool experts = false;   // `experts` and `top` in place of cols, or beside m, n and k
   bool blocks = false;    // cols are whole blocks of `group`
   bool state = false;     // a state by slot: `tokens`, and heads, kv_heads, d and the type of the state beside cols
+  bool lora = false;      // `rank` and `experts` beside m, n and k
   bool matrices = false;  // cols are whole matrices of `side` rows and columns, which are normalised `times` times
 };
 

@@ -77,6 +77,9 @@ std::optional<Refusal> why_not(const CatalogEntry& entry, const CatalogOptions& 
                    fmt::format("use a multiple of {}, the elements of an MX block", mx_block));
   if (entry.is.mx && !is_mx_element(o.mx)) return refusal(entry, fmt::format("mx is {}", to_string(o.mx)), "use e2m1, e4m3fn or e5m2");
   if (auto why = why_no_choice(entry, o)) return why;
+  if (entry.is.lora)
+    if (auto why = out_of(entry, {{"rank", o.rank, 8, 64}, {"experts", o.experts, 1, max_experts}})) return why;
+  if (entry.is.lora && o.rank % 8) return refusal(entry, fmt::format("rank is {}", o.rank), "use a multiple of 8: 16 bytes of a row");
   if (entry.is.gemm) {
     if (auto why = out_of(entry, {{"m", o.m, 1, 128}, {"n", o.n, 1, 1 << 24}, {"k", o.k, 1, 1 << 24}})) return why;
     if (is_float(o.dtype) || o.dtype == i8) return {};

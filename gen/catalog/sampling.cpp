@@ -22,6 +22,12 @@ Expr gumbel_of_token(const Expr& token, const CatalogOptions& options) {
 
 } // namespace
 
+KernelSpec softmax(const CatalogOptions& options) {
+  const Expr x = logits_of("x", options);
+  const Expr e = exp(x - row_max(x));
+  return KernelSpec("softmax").output("y", options.dtype, e / row_sum(e));
+}
+
 KernelSpec softmax_temperature(const CatalogOptions& options) {
   const Expr x = logits_of("x", options) / number_of_row("temperature", f32, options);
   const Expr e = exp(x - row_max(x));
@@ -50,7 +56,8 @@ KernelSpec sample_top_k_top_p(const CatalogOptions& options) {
   const Expr share = select(rank < number_of_row("k", i32, options), exp(z - row_max(z)), 0);
   const Expr before = row_cumsum(share) - share; // those of the ranks above
   const Expr stays = logical_and(before < number_of_row("p", f32, options) * row_sum(share), share >= number_of_row("min_p", f32, options));
-  const Expr noisy = select(logical_or(rank < 1, logical_and(stays, share > 0)), z + gumbel_of_token(top, options), -std::numeric_limits<double>::infinity());
+  const Expr noisy = select(logical_or(rank < 1, logical_and(stays, share > 0)), z + gumbel_of_token(top, options),
+                            -std::numeric_limits<double>::infinity());
   return KernelSpec("sample_top_k_top_p").output("token", i32, row_sum(select(eq(rank, row_argmax(noisy)), top, 0)));
 }
 

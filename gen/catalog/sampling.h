@@ -4,6 +4,7 @@
 
 namespace kiln {
 
+KernelSpec softmax(const CatalogOptions& options);
 KernelSpec softmax_temperature(const CatalogOptions& options);
 KernelSpec argmax_rows(const CatalogOptions& options);
 KernelSpec sample_gumbel(const CatalogOptions& options);

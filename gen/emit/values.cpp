@@ -49,8 +49,7 @@ std::string ValueEmitter::load_lane_inputs() {
     const TensorPlan& t = body_.tensor(v.expr->name);
     const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", walker_, beginning(t))
                                                         : fmt::format("row.of_row({})", row_arguments(body_, t).text());
-    known_in_kernel_[&v.expr.node()] =
-        line(lane_type(v.expr), v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
+    known_in_kernel_[&v.expr.node()] = line(lane_type(v.expr), v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;
   return text;
@@ -83,8 +82,7 @@ void ValueEmitter::load_of_row(const Value& v) {
   const View view = *view_of(v.expr);
   const RowArguments at = named_row_arguments(body_, body_.tensor(view.tensor), gathered_row(body_, view));
   known_in_kernel_[&v.expr.node()] =
-      line(lane_type(v.expr), v.expr,
-           fmt::format("{}.is_named ? row.of_row({}) : 0", named_row(body_, view.index), at.text()));
+      line(lane_type(v.expr), v.expr, fmt::format("{}.is_named ? row.of_row({}) : 0", named_row(body_, view.index), at.text()));
 }
 
 PassText ValueEmitter::pass_body(int p) {
@@ -248,8 +246,10 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
       return line("f32", expr, fmt::format("power_over<{}>({})", rule->exponent, numbers(rule->magnitude)));
     const std::string number = from.dtype() == boolean ? fmt::format("({} ? 1.0f : 0.0f)", truth(from)) : numbers(from);
     if (expr.dtype() == f32) return line("f32", expr, number);
-    if (expr.dtype() == i32 && from.op() == Op::iota) return line("i32", expr, fmt::format("static_cast<i32>({})", row_of_iota(value(from))));
-    return line(lane_type(expr), expr, fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
+    if (expr.dtype() == i32 && from.op() == Op::iota)
+      return line("i32", expr, fmt::format("static_cast<i32>({})", row_of_iota(value(from))));
+    return line(lane_type(expr), expr,
+                fmt::format("rounded{}<{}>({})", expr->saturate ? "" : "_nonsaturating", device_type(expr.dtype()), number));
   }
   case OpKind::view: // a partner, of the same group or another one
     if (value(expr).group % (2 * expr->step) == 0) return lane(expr.operands()[0]);

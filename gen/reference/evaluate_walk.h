@@ -128,7 +128,8 @@ private:
     if (node.op() == Op::input) {
       const Tensor& tensor = inputs_.tensors.at(node->name);
       for (std::int64_t i = 0; i < tensor.size(); ++i)
-        grid.values.push_back(arithmetic_.leaf(node.dtype() == i32 ? static_cast<double>(tensor.integer(i)) : static_cast<double>(tensor.at(i))));
+        grid.values.push_back(
+            arithmetic_.leaf(node.dtype() == i32 ? static_cast<double>(tensor.integer(i)) : static_cast<double>(tensor.at(i))));
       return;
     }
     const double given = node.op() == Op::scalar ? inputs_.scalars.at(node->name)

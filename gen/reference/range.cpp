@@ -163,7 +163,8 @@ std::uint32_t bits_of(double integer) { return static_cast<std::uint32_t>(static
 // Integers have neither NaN nor infinities. One of each gives one; else sums and products that stay in the range of i32 are intervals.
 Range integer_operation(Op op, std::span<const Range> x) {
   const auto at = [&](std::size_t i) { return i < x.size() ? bits_of(x[i].lo) : 0; };
-  if (std::ranges::all_of(x, is_one)) return Range::exactly(static_cast<double>(static_cast<std::int32_t>(info(op).integer(at(0), at(1), at(2)))));
+  if (std::ranges::all_of(x, is_one))
+    return Range::exactly(static_cast<double>(static_cast<std::int32_t>(info(op).integer(at(0), at(1), at(2)))));
   Range result = all_integers;
   if (op == Op::add_i32) result = {x[0].lo + x[1].lo, x[0].hi + x[1].hi};
   if (op == Op::sub_i32) result = {x[0].lo - x[1].hi, x[0].hi - x[1].lo};

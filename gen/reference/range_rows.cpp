@@ -166,7 +166,8 @@ std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k) 
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::stable_sort(order, std::ranges::greater(), low);
     std::vector<Range> certain;
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(k); ++rank) certain.push_back(Range::exactly(static_cast<double>(order[rank])));
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(k); ++rank)
+      certain.push_back(Range::exactly(static_cast<double>(order[rank])));
     return certain;
   }
   std::vector<Range> columns(static_cast<std::size_t>(k), Range::none());

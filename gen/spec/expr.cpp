@@ -56,7 +56,7 @@ Expr make_cast(DType type, Expr x, bool saturate) {
 
 Expr::Expr(double value)
     : Expr(value == std::floor(value) && std::fabs(value) <= 0x1p32 ? whole_number(static_cast<std::int64_t>(value))
-                                                                   : constant(static_cast<float>(value))) {}
+                                                                    : constant(static_cast<float>(value))) {}
 Expr::Expr(Node node) {
   node.depth = 0;
   for (const Expr& operand : node.operands) node.depth = std::max(node.depth, operand->depth + 1);

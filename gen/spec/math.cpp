@@ -88,7 +88,9 @@ Expr pointwise(Op op, std::span<const Expr> operands) {
   for (const Expr& operand : std::span(list).subspan(1)) shape = broadcast(facts.name, shape, operand.shape());
   const bool gives_bool = facts.kind == OpKind::compare || facts.kind == OpKind::logic;
   return Expr(Node{.op = form.value_or(op),
-                   .dtype = gives_bool ? boolean : form ? i32 : f32,
+                   .dtype = gives_bool ? boolean
+                            : form     ? i32
+                                       : f32,
                    .shape = std::move(shape),
                    .operands = std::move(list)});
 }

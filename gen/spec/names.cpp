@@ -31,7 +31,8 @@ constexpr std::string_view reserved[] = {
     "row", "flat", "at", "to", "config", "kiln", "machine", "platform", "map", "rounded", "rounded_nonsaturating", "to_nonsaturating",
     "mixed_product", "power_over", "to_scaled", "by_rule", "reduce_group", "swap_partners", "partners", "partners_of_group", "Row", "Rows",
     "Flat", "At", "Vec", "Truth", "Accumulator", "SumOf", "MaxOf", "MinOf", "AbsMaxOf", "Residency", "ArgAccumulator", "ColumnMap",
-    "NamedRow", "RunningSum", "lt_i32", "le_i32", "gt_i32", "ge_i32", "eq_i32", "ne_i32", "min_i32", "max_i32", "clamp_i32", "select_i32", "i16", "u16", "u32", "u64"};
+    "NamedRow", "RunningSum", "lt_i32", "le_i32", "gt_i32", "ge_i32", "eq_i32", "ne_i32", "min_i32", "max_i32", "clamp_i32", "select_i32",
+    "i16", "u16", "u32", "u64"};
 
 } // namespace
 

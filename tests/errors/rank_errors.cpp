@@ -62,8 +62,8 @@ TEST_CASE("ranks that a wave does not hold are of inputs, and alone with rows") 
                     "another row_top", "rank once");
   const Target gfx942 = target("gfx942");
   const Plan plan = make_plan(with_output(pick(wide, top)), gfx942, registered_families());
-  expect_user_error([&] { with_overrides(choose_schedule(plan, gfx942), {"tiles=1", "vec=4", "tiles=2"}, plan, gfx942); }, "schedule of 'k'", "tiles",
-                    "");
+  expect_user_error([&] { with_overrides(choose_schedule(plan, gfx942), {"tiles=1", "vec=4", "tiles=2"}, plan, gfx942); },
+                    "schedule of 'k'", "tiles", "");
 }
 
 TEST_CASE("entries of ranks") {

@@ -1,10 +1,10 @@
 // Random specs: drawn space by space, so that every draw is valid.
 #include "tests/fuzz/spec_generator.h"
-#include "tests/fuzz/wide_ranks_generator.h"
 #include "gen/reference/random.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/math.h"
 #include "tests/fuzz/state_draws.h"
+#include "tests/fuzz/wide_ranks_generator.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
@@ -17,8 +17,8 @@ class SpecGenerator {
 public:
   SpecGenerator(std::uint64_t seed, const RandomSpecOptions& options)
       : random_(seed), indexed_(seed ^ 0x1d872b41), mx_(seed ^ 0x32e2b1e8), ranked_(seed ^ 0x5bd1e995), paired_(seed ^ 0x2545f491),
-        whole_(seed ^ 0x369dea0f),
-        states_(seed ^ 0x9e3779b9, options.state_percent), options_(options), spec_(fmt::format("random_{}", seed)) {}
+        whole_(seed ^ 0x369dea0f), states_(seed ^ 0x9e3779b9, options.state_percent), options_(options),
+        spec_(fmt::format("random_{}", seed)) {}
 
   KernelSpec generate() {
     const bool reduces = random_.chance(60);
@@ -276,7 +276,8 @@ private:
     const Expr x = whole_.chance(50) ? input("whole", i32, space_) : cast(i32, moderate(everywhere(values_.back())) * 1e7);
     const Expr y = space_.size() < 2 || whole_.chance(30) ? scalar("seed", i32) : input("seeds", i32, {space_[space_.size() - 2], 1});
     const Expr z = random_integers(x, y, whole_);
-    if (whole_.chance(50)) pending_.push_back({.name = "bits", .dtype = i32, .value = z.shape() == space_ ? z : add_i32(z, x), .in_place_of = {}});
+    if (whole_.chance(50))
+      pending_.push_back({.name = "bits", .dtype = i32, .value = z.shape() == space_ ? z : add_i32(z, x), .in_place_of = {}});
     values_.push_back(values_.back() + uniform(z));
   }
 

@@ -9,7 +9,8 @@ namespace kiln {
 Expr random_integers(const Expr& x, const Expr& y, Random& random) {
   std::vector<Expr> values{x, y};
   for (std::int64_t count = random.between(3, 8); count > 0; --count) {
-    const Expr a = random.pick(values), b = random.chance(25) ? Expr(static_cast<double>(random.between(-70000, 4294967295))) : random.pick(values);
+    const Expr a = random.pick(values),
+               b = random.chance(25) ? Expr(static_cast<double>(random.between(-70000, 4294967295))) : random.pick(values);
     const Op op = integer_ops()[static_cast<std::size_t>(random.between(0, std::ssize(integer_ops()) - 1))];
     const std::int64_t which = random.between(0, 9);
     const Expr operands[] = {a, b};
@@ -24,7 +25,8 @@ Expr random_integers(const Expr& x, const Expr& y, Random& random) {
 KernelSpec random_wide_ranks(std::uint64_t seed, DType fp8) {
   Random random(seed);
   const std::int64_t cols = random.pick({40, 257, 1000, 1025, 2048, 5003, 9000, 12288});
-  const std::int64_t k = cols > max_wave_columns && random.chance(50) ? random.between(1, 16) : random.between(17, std::min<std::int64_t>(cols, 256));
+  const std::int64_t k =
+      cols > max_wave_columns && random.chance(50) ? random.between(1, 16) : random.between(17, std::min<std::int64_t>(cols, 256));
   const Dim rows = random.chance(50) ? dynamic("rows", 1, random.between(1, 8)) : dynamic("rows");
   const auto type = [&] { return random.pick({f16, bf16, f32, f32, i8, fp8}); };
   const Layout layout = random.chance(20) ? Layout::strided : Layout::contiguous;

@@ -48,9 +48,12 @@ TEST_CASE("a flat run of i32") {
 TEST_CASE("random bits and Gumbel noise by column and row, and of ranks") {
   const Expr seed = input("seed", i32, {lines, 1}), offset = input("offset", i32, {lines, 1}), x = input("x", f16, {lines, 130});
   const Expr bits = random_bits(cast(i32, iota({130})), offset, seed);
-  check(KernelSpec("k").output("bits", i32, bits).output("u", f32, uniform(bits)).output("token", i32, row_argmax(x + gumbel(bits))), {.rows = 5});
+  check(KernelSpec("k").output("bits", i32, bits).output("u", f32, uniform(bits)).output("token", i32, row_argmax(x + gumbel(bits))),
+        {.rows = 5});
   const Expr top = row_top(x, 5);
-  check(KernelSpec("k").output("bits", i32, random_bits(cast(i32, top), offset, seed)).output("sum", f32, row_cumsum(pick(x, top)) + iota({5})),
+  check(KernelSpec("k")
+            .output("bits", i32, random_bits(cast(i32, top), offset, seed))
+            .output("sum", f32, row_cumsum(pick(x, top)) + iota({5})),
         {.rows = 5});
 }
 

@@ -44,7 +44,8 @@ TEST_CASE("infinities and NaN in wide rows, and rows of one number") {
   const Dim few = dynamic("rows", 1, 4);
   check(ranked(f16, few, 9000, 256), {.rows = 2, .special_values = true}, 7);
   const Expr x = input("x", f16, {few, 1}), wide = input("wide", f16, {few, 6000});
-  check(KernelSpec("k").output("column", i32, row_top(wide, 40)).output("first", f32, row_max(pick(wide, row_top(wide, 40))) + x), {.rows = 3});
+  check(KernelSpec("k").output("column", i32, row_top(wide, 40)).output("first", f32, row_max(pick(wide, row_top(wide, 40))) + x),
+        {.rows = 3});
 }
 
 TEST_CASE("samplers: top-k, top-p and min-p of a vocabulary, and Gumbel noise of all of it") {

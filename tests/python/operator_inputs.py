@@ -22,7 +22,7 @@ class Inputs:
         given = {**catalog.base_of(facts["entry"], facts["fixed"]), **spec}
         described = catalog.described(facts["entry"], ARCH, given)
         self.tensors = {}
-        self.experts = torch.stack([torch.randperm(given.get("experts", 16), generator=self.random)[: given.get("top", 4)] for _ in range(SIZES["tokens"])])
+        self.experts = torch.stack([torch.randperm(given.get("experts", 16), generator=self.random)[: 1 if name.startswith("lora") else given.get("top", 4)] for _ in range(SIZES["tokens"])])
         for entry in described["inputs"]:
             shape = [SIZES.get(size, size) for size in entry["shape"]]
             self.tensors[entry["name"]] = self._tensor(name, entry["name"], entry["dtype"], shape)
@@ -239,6 +239,44 @@ def argmax(x):
     return x.argmax(-1, keepdim=True).int(), x.amax(-1, keepdim=True)
 
 
+def philox(counter, key):
+    """Philox 4x32-10 of four counters and two keys, in int64."""
+    low = 0xFFFFFFFF
+    for turn in range(10):
+        first, second = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        keys = [(key[i] + turn * step) & low for i, step in enumerate((0x9E3779B9, 0xBB67AE85))]
+        counter = [_high(0xCD9E8D57, counter[2]) ^ counter[1] ^ keys[0], second & low, _high(0xD2511F53, counter[0]) ^ counter[3] ^ keys[1], first & low]
+    return counter
+
+
+def _high(a, b):
+    """The upper 32 bits of a product of two numbers of 32 bits, which int64 does not hold."""
+    low = (a & 0xFFFF) * b
+    return ((a >> 16) * b + (low >> 16)) >> 16
+
+
+def gumbel(position, offset, seed):
+    position, offset, seed = (x.long() & 0xFFFFFFFF for x in (position, offset, seed))
+    words = torch.stack(torch.broadcast_tensors(*philox([position >> 2, offset, position * 0, position * 0], [seed, seed * 0])), -1)
+    bits = words.gather(-1, (position & 3).expand(words.shape[:-1])[..., None])[..., 0]
+    return -torch.log(-torch.log(((bits >> 9).double() + 0.5) * 2**-23))
+
+
+def sample_gumbel(logits, temperature, seed, offset):
+    noisy = logits / temperature.clamp(min=1e-5) + gumbel(torch.arange(logits.shape[-1]), offset, seed)
+    return noisy.argmax(-1, keepdim=True).int()
+
+
+def sample_top_k_top_p(logits, k, temperature, p, min_p, seed, offset):
+    z, columns = torch.sort(logits, -1, descending=True, stable=True)
+    z, columns, rank = z[:, :256] / temperature.clamp(min=1e-5), columns[:, :256], torch.arange(min(256, logits.shape[-1]))
+    share = torch.exp(z - z[:, :1]) * (rank < k)
+    before = share.cumsum(-1) - share
+    stays = (rank < 1) | ((before < p * share.sum(-1, keepdim=True)) & (share >= min_p) & (share > 0))
+    best = torch.where(stays, z + gumbel(columns, offset, seed), -math.inf).argmax(-1, keepdim=True)
+    return columns.gather(-1, best).int()
+
+
 def conv1d_update(state, slot, x, bias, weight):
     window = torch.cat((state[slot.flatten()], x[:, None]), 1)
     return F.silu(bias + (window * weight).sum(1))
@@ -271,6 +309,8 @@ REFERENCES = {
     "softmax": lambda x: x.softmax(-1),
     "softmax_temperature": lambda x, temperature: (x / temperature).softmax(-1),
     "argmax_rows": argmax,
+    "sample_gumbel": sample_gumbel,
+    "sample_top_k_top_p": sample_top_k_top_p,
     "hadamard": hadamard,
     "sinkhorn": sinkhorn,
     "layernorm_modulate": lambda x, scale, shift: F.layer_norm(x, x.shape[-1:], None, None, 1e-6) * (1 + scale) + shift,
@@ -310,6 +350,9 @@ REFERENCES = {
     "gemm_block_scaled": block_scaled,
     "attention_decode": attention,
     "attention_paged": attention_paged,
+    "lora_shrink": by_expert,
+    "lora_expand_add": lambda shrunk, b, order, offsets, base: by_expert(shrunk, b, order, offsets) + base,
+    "gemm_lora": lambda x, w, a: (x @ w.T, x @ a.T),
     "grouped_gemm": by_expert,
     "grouped_gemm_swiglu": lambda a, b, order, offsets: swiglu(by_expert(a, b, order, offsets)),
     "grouped_gemm_sum": lambda a, b, order, offsets, weights: (by_expert(a, b, order, offsets) * weights[..., None]).sum(1),

@@ -38,7 +38,8 @@ TEST_CASE("i32 is computed modulo 2^32, beside i32 and whole numbers") {
   };
   CHECK(evaluated(x * 1664525 + 1013904223, awkward) == each([](std::uint32_t v) { return v * 1664525 + 1013904223; }));
   CHECK(evaluated(-x - 4294967295, awkward) == each([](std::uint32_t v) { return 0 - v + 1; }));
-  CHECK(evaluated(umulhi(x, 3528531795), awkward) == each([](std::uint32_t v) { return std::uint32_t(std::uint64_t(v) * 3528531795 >> 32); }));
+  CHECK(evaluated(umulhi(x, 3528531795), awkward) ==
+        each([](std::uint32_t v) { return std::uint32_t(std::uint64_t(v) * 3528531795 >> 32); }));
   CHECK(evaluated(bit_xor(bit_and(x, 0xffff), bit_or(x, 1)), awkward) == each([](std::uint32_t v) { return (v & 0xffff) ^ (v | 1); }));
   CHECK(evaluated(shift_right(x, 9) + shift_left(x, 35), awkward) == each([](std::uint32_t v) { return (v >> 9) + (v << 3); }));
   CHECK(evaluated(popcount(x), awkward) == Bits{0, 1, 1, 32, 16});
@@ -89,7 +90,8 @@ output y: i32[8] = add_i32(mul_i32(x, 1664525), 1013904223)
 output z: i32[8] = bit_and(x, -16777217)
 )";
   CHECK(to_text(parse_spec(text)) == text);
-  CHECK(to_text(parse_spec("kernel k\ninput x: i32[8]\noutput y: i32[8] = x * 1664525 + 1013904223\noutput z: i32[8] = bit_and(x, 4278190079)")) == text);
+  CHECK(to_text(parse_spec(
+            "kernel k\ninput x: i32[8]\noutput y: i32[8] = x * 1664525 + 1013904223\noutput z: i32[8] = bit_and(x, 4278190079)")) == text);
   const KernelSpec random = KernelSpec("k").output("y", f32, gumbel(random_bits(input("x", i32, {8}), 3, 7)));
   CHECK(parse_spec(to_text(random)) == random);
 }

@@ -42,7 +42,8 @@ std::string page() {
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", i.name, i.arity, bound(i.accuracy), i.cost, cell(i.note));
   }
   text += "\nOn i32, and on whole numbers beside one; all are exact:\n\n| operation | operands | slots | result |\n|---|---|---|---|\n";
-  for (const Op op : integer_ops()) text += fmt::format("| `{}` | {} | {} | {} |\n", info(op).name, info(op).arity, info(op).cost, cell(info(op).note));
+  for (const Op op : integer_ops())
+    text += fmt::format("| `{}` | {} | {} | {} |\n", info(op).name, info(op).arity, info(op).cost, cell(info(op).note));
   return text;
 }
 

@@ -33,15 +33,14 @@ std::optional<std::int64_t> max_rows(const Body& body) {
   return rows;
 }
 
-// Elements that cost so much keep many waves of a CU busy: random numbers, of which one takes about 200 slots.
-static bool is_heavy(const Body& body, const RowwiseConfig& c, const Target& target) {
+bool has_heavy_elements(const Body& body, const RowwiseConfig& c, const Target& target) {
   constexpr double heavy_slots = 100; // of an element
   return chunk_work(body, rowwise_passes(body, c), c.vec, target).instructions >= heavy_slots * c.vec;
 }
 
 bool fills_idle_cus(const Body& body, const RowwiseConfig& c, const Target& target) {
   constexpr int waves_of_heavy_work = 16; // of a CU, four a SIMD
-  const int waves = is_heavy(body, c, target) ? waves_of_heavy_work : 1;
+  const int waves = has_heavy_elements(body, c, target) ? waves_of_heavy_work : 1;
   return max_rows(body) && workgroups(body, c) * c.waves_per_row() <= waves * target.compute_units();
 }
 

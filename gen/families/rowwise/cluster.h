@@ -14,6 +14,9 @@ inline bool is_cluster(const Body& body, const RowwiseConfig& c) { return c.tile
 // The most rows of a launch; nothing without bounds of the run-time sizes.
 std::optional<std::int64_t> max_rows(const Body& body);
 
+// Whether elements cost so much that many waves of a CU are busy with them: random numbers, of which one takes about 200 slots.
+bool has_heavy_elements(const Body& body, const RowwiseConfig& config, const Target& target);
+
 // Whether a launch has at most one wave for each CU of the chip: more rows keep it busy with a workgroup each. Several, where elements cost
 // much.
 bool fills_idle_cus(const Body& body, const RowwiseConfig& config, const Target& target);

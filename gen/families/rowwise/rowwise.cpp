@@ -119,7 +119,8 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   return result;
 }
 
-// Few rows: one or two chunks per lane, or four of the largest workgroups. The cost decides how many workgroups a row has.
+// Few rows: one or two chunks per lane, or four of the largest workgroups; any number where elements cost much. The cost decides how many
+// workgroups a row has.
 std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const Target& target) {
   std::vector<RowwiseConfig> result;
   base.rows_per_block = 1;
@@ -127,8 +128,10 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const 
     base.threads_per_row = threads;
     base.tiles = 1;
     const int row_chunks = base.row_chunks();
-    for (const int chunks : {1, 2, 4}) {
-      if (row_chunks % chunks || row_chunks == chunks || (chunks == 4 && threads < max_workgroup_size)) continue;
+    const bool heavy = has_heavy_elements(body, base, target);
+    for (int chunks = 1; chunks <= unrolled_chunks; ++chunks) {
+      const bool is_usual = chunks <= 2 || (chunks == 4 && threads == max_workgroup_size);
+      if (row_chunks % chunks || row_chunks == chunks || !(is_usual || heavy)) continue;
       base.tiles = row_chunks / chunks;
       if (base.tiles <= wave_size && fills_idle_cus(body, base, target)) result.push_back(base);
     }

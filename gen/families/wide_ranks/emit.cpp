@@ -15,8 +15,8 @@ std::string kernel_body(const Plan& plan, const WideRanksConfig& c, const Target
   const Body& body = plan.body;
   const std::vector<Pass> none;
   ValueEmitter values(body, target, none, "row");
-  std::string text = fmt::format("  const WideRanks<config> row({}, {});\n", size_text(body.outer_dims),
-                                 c.tiles > 1 ? workspace_name(plan) : "nullptr");
+  std::string text =
+      fmt::format("  const WideRanks<config> row({}, {});\n", size_text(body.outer_dims), c.tiles > 1 ? workspace_name(plan) : "nullptr");
   text += outer_indices(body);
   for (const Value& v : body.values) {
     if (v.expr.op() != Op::row_top) continue;

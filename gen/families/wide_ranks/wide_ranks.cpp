@@ -51,7 +51,9 @@ bool has_wide_ranks(const Body& body) {
   return std::ranges::any_of(body.values, [](const Value& v) { return v.expr.op() == Op::row_top && is_wide(v.expr); });
 }
 
-bool WideRanks::can_compute(const AnalysedSpec& spec) { return spec.products.empty() && !spec.part && !spec.sort && has_wide_ranks(spec.body); }
+bool WideRanks::can_compute(const AnalysedSpec& spec) {
+  return spec.products.empty() && !spec.part && !spec.sort && has_wide_ranks(spec.body);
+}
 
 void WideRanks::lay_out(AnalysedSpec& spec) {
   lay_out_rows(spec.body);
@@ -79,17 +81,21 @@ std::vector<Candidate<WideRanksConfig>> WideRanks::candidates(const Plan& plan, 
 std::optional<Refusal> WideRanks::why_not(const Config& c, const Plan& plan, const Target& target) {
   const Body& body = plan.body;
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
-  if (c.cols != body.cols || c.ranks != top_of(body)->step) return refuse_schedule(plan, fields_text(c), "leave cols and ranks as they are");
+  if (c.cols != body.cols || c.ranks != top_of(body)->step)
+    return refuse_schedule(plan, fields_text(c), "leave cols and ranks as they are");
   if (c.vec * size_bytes(ranked_tensor(body).dtype) > 16)
-    return refuse_schedule(plan, fmt::format("vec is {} elements of {}", c.vec, to_string(ranked_tensor(body).dtype)), "load 16 bytes at most");
+    return refuse_schedule(plan, fmt::format("vec is {} elements of {}", c.vec, to_string(ranked_tensor(body).dtype)),
+                           "load 16 bytes at most");
   if (c.tiles > 1 && !max_rows(body))
     return refuse_schedule(plan, fmt::format("tiles is {}, and no bound says how many rows there are", c.tiles),
                            "use tiles=1, or give the rows a bound: dim rows[1..64]");
   if (c.tiles > 1 && *max_rows(body) * c.workspace_words() * 4 > max_workspace)
-    return refuse_schedule(plan, fmt::format("up to {} rows take a workspace of {} bytes", *max_rows(body), *max_rows(body) * c.workspace_words() * 4),
-                           "use tiles=1, or a smaller bound of the rows");
+    return refuse_schedule(
+        plan, fmt::format("up to {} rows take a workspace of {} bytes", *max_rows(body), *max_rows(body) * c.workspace_words() * 4),
+        "use tiles=1, or a smaller bound of the rows");
   if (c.lds_bytes() > target.lds_bytes())
-    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()), "use more tiles");
+    return refuse_schedule(plan, fmt::format("it takes {} bytes of LDS, {} has {}", c.lds_bytes(), target.arch(), target.lds_bytes()),
+                           "use more tiles");
   return {};
 }
 

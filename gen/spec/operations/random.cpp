@@ -21,7 +21,8 @@ Expr philox(const Expr& c0, const Expr& c1, const Expr& c2, const Expr& c3, cons
     throw UserError("function 'philox'", fmt::format("it is asked for word {}", word), "a counter gives four: use 0 to 3");
   std::array<Expr, 4> c{c0, c1, c2, c3};
   for (int round = 0; round < rounds; ++round) {
-    const Expr key0 = round == 0 ? k0 : add_i32(k0, whole(increment0 * round)), key1 = round == 0 ? k1 : add_i32(k1, whole(increment1 * round));
+    const Expr key0 = round == 0 ? k0 : add_i32(k0, whole(increment0 * round)),
+               key1 = round == 0 ? k1 : add_i32(k1, whole(increment1 * round));
     c = {bit_xor(bit_xor(umulhi(whole(multiplier1), c[2]), c[1]), key0), mul_i32(whole(multiplier1), c[2]),
          bit_xor(bit_xor(umulhi(whole(multiplier0), c[0]), c[3]), key1), mul_i32(whole(multiplier0), c[0])};
   }

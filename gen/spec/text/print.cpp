@@ -140,7 +140,8 @@ private:
     switch (node.op()) {
     case Op::input:
     case Op::scalar: return {node->name, primary};
-    case Op::constant: return node.dtype() == i32 ? Printed{fmt::format("{}", node->whole), node->whole < 0 ? unary : primary} : constant_text(node->value);
+    case Op::constant:
+      return node.dtype() == i32 ? Printed{fmt::format("{}", node->whole), node->whole < 0 ? unary : primary} : constant_text(node->value);
     case Op::add: return infix(node, '+', sum);
     case Op::sub: return infix(node, '-', sum);
     case Op::mul: return infix(node, '*', product);
