@@ -22,7 +22,7 @@ void plan(const Expr& value) { plan(KernelSpec("k").output("y", f32, value)); }
 
 TEST_CASE("what an index must be") {
   expect_user_error([] { gather(table(), input("f", f32, {tokens, 1})); }, "operation 'gather', operand index", "it is f32", "i32 or i64");
-  expect_user_error([] { gather(table(), ids() + 1); }, "operation 'gather', operand index", "it is a 'add', not an input",
+  expect_user_error([] { gather(table(), ids() + 1); }, "operation 'gather', operand index", "it is a 'add_i32', not an input",
                     "addresses are not computed");
   expect_user_error([] { gather(table(), input("i", i32, {tokens})); }, "operation 'gather', operand index", "[tokens] does not end with 1",
                     "[tokens, 1]");

@@ -58,7 +58,7 @@ TEST_CASE("ranks that a wave does not hold are of inputs, and alone with rows") 
   expect_user_error([&] { check_spec(row_top(wide * 2, 4)); }, "kernel 'k'", "'row_top' takes a 'mul'", "give it an input");
   expect_user_error([&] { check_spec(pick(exp(wide), top)); }, "kernel 'k'", "'pick' takes a 'exp'", "give it an input");
   expect_user_error([&] { check_spec(wide - row_max(pick(wide, top))); }, "kernel 'k'", "'sub' is one a element", "another kernel");
-  expect_user_error([&] { check_spec(pick(wide, top) + pick(wide, row_top(input("y", f16, {lines, 4096}), 4))); }, "kernel 'k'",
+  expect_user_error([&] { check_spec(pick(wide, top) + pick(wide, row_top(input("z", f16, {lines, 4096}), 4))); }, "kernel 'k'",
                     "another row_top", "rank once");
   const Target gfx942 = target("gfx942");
   const Plan plan = make_plan(with_output(pick(wide, top)), gfx942, registered_families());

@@ -33,7 +33,7 @@ KernelSpec random_wide_ranks(std::uint64_t seed, DType fp8) {
   const Expr x = input("x", type(), {rows, cols}, layout), top = row_top(x, k);
   Expr value = pick(x, top);
   if (random.chance(50)) value = value * pick(random.chance(50) ? input("y", type(), {rows, cols}) : input("y", type(), {cols}), top);
-  if (random.chance(50)) value = value + input("of_row", f32, {rows, 1}) * scalar("alpha");
+  if (random.chance(50)) value = value + input("bias", f32, {rows, 1}) * scalar("alpha");
   if (random.chance(30)) value = select(lt(top, static_cast<double>(cols / 2)), value, 0);
   if (random.chance(30)) value = row_cumsum(abs(value));
   if (k > 1 && k < cols && random.chance(30)) value = value + iota({k});

@@ -34,6 +34,8 @@ void require_ranked_inputs(const Body& body) {
              "give it an input, and compute with what was picked; or at most 16 ranks of 1024 columns");
     if (kind == OpKind::rank && !v.expr.same_node(top_of(body)))
       refuse(body, "there is another row_top", "rank once in a kernel, or at most 16 of 1024 columns");
+  }
+  for (const Value& v : body.values) {
     if (v.extent > Extent::ranked && v.expr.op() != Op::input)
       refuse(body, fmt::format("'{}' is one a {}", info(v.expr.op()).name, to_string(v.extent)),
              "compute what is one a column in another kernel");
