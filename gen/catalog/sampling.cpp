@@ -6,14 +6,14 @@
 namespace kiln {
 namespace {
 
-constexpr double least_temperature = 1e-5; // below it the largest logit wins in any case: no division by 0
+constexpr double min_temperature = 1e-5; // below it the largest logit wins in any case: no division by 0
 
 Dim logit_rows(const CatalogOptions& options) {
   return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
 }
 Expr logits_of(const char* name, const CatalogOptions& options) { return input(name, options.dtype, {logit_rows(options), options.cols}); }
 Expr number_of_row(const char* name, DType type, const CatalogOptions& options) { return input(name, type, {logit_rows(options), 1}); }
-Expr some_temperature(const CatalogOptions& options) { return max(number_of_row("temperature", f32, options), least_temperature); }
+Expr some_temperature(const CatalogOptions& options) { return max(number_of_row("temperature", f32, options), min_temperature); }
 
 // Gumbel noise of a token: the same for a seed, an offset and a token, however the row is worked on.
 Expr gumbel_of_token(const Expr& token, const CatalogOptions& options) {
@@ -46,8 +46,8 @@ KernelSpec sample_gumbel(const CatalogOptions& options) {
   return KernelSpec("sample_gumbel").output("token", i32, row_argmax(z + gumbel_of_token(token, options)));
 }
 
-// Of the k largest logits, k to 256, those whose share is at least min_p of the largest one's, and of these the first whose shares reach
-// p of the k. A token of the rest by its softmax.
+// The token is one of the k largest logits, k to 256: those whose share is at least min_p of the largest one's, and of these the first
+// whose shares reach p of the k. A token of the rest by its softmax.
 KernelSpec sample_top_k_top_p(const CatalogOptions& options) {
   const Expr logits = logits_of("logits", options);
   const std::int64_t ranks = std::min(max_ranks, options.cols);

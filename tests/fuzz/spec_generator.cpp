@@ -271,7 +271,7 @@ private:
     values_.push_back(ungroup(of_group, group, space_.back()));
   }
 
-  // Of elements, and of rows or launches.
+  // Integers of elements, and of rows or launches.
   void add_integers() {
     const Expr x = whole_.chance(50) ? input("whole", i32, space_) : cast(i32, moderate(everywhere(values_.back())) * 1e7);
     const Expr y = space_.size() < 2 || whole_.chance(30) ? scalar("seed", i32) : input("seeds", i32, {space_[space_.size() - 2], 1});

@@ -21,6 +21,7 @@ std::string kernel_body(const Plan& plan, const WideRanksConfig& c, const Target
   for (const Value& v : body.values) {
     if (v.expr.op() != Op::row_top) continue;
     text += fmt::format("  if (!row.read({})) return;\n", row_of(body, v.expr.operands()[0]));
+    text += values.load_lane_inputs(); // near before they are needed
     text += fmt::format("  const auto {} = row.rank({});\n", values.unique_name(fmt::format("top{}", body.index_of(v.expr))),
                         row_of(body, v.expr.operands()[0]));
   }
@@ -29,7 +30,6 @@ std::string kernel_body(const Plan& plan, const WideRanksConfig& c, const Target
       text += fmt::format("  const auto {} = row.picks({});\n", values.unique_name(fmt::format("picked{}", body.index_of(v.expr))),
                           row_of(body, v.expr.operands()[0]));
   text += "  if (row.is_beyond_ranks()) return;\n";
-  text += values.load_lane_inputs();
   int levels = 0;
   for (const Value& v : body.values) levels = std::max(levels, v.level);
   for (int level = 0; level <= levels; ++level) text += values.section_outputs(level);

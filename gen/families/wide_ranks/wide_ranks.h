@@ -27,7 +27,7 @@ struct WideRanks {
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);
   static KernelSource emit(const Plan& plan, const Config& config, const Target& target);
   static Promises promises(const Plan& plan, const Config& config, const Target& target);
-  // Of ranks: in a wave, and wave after wave.
+  // Sums are those of ranks: in a wave, and wave after wave.
   static std::optional<std::int64_t> addition_depth(const Config&) { return 16; }
   // Elements are selected, not summed, and sums of ranks have one order whatever the schedule is.
   static SumOrder sum_order(const Plan&, const Config&, const Target&) { return {.order = "ranks in waves of 64"}; }

@@ -5,7 +5,7 @@
 namespace kiln {
 namespace detail {
 
-// Of the bits as numbers from 0 to 2^32 - 1: sums of i32 that leave their range are undefined in C++.
+// Functions of the bits as numbers from 0 to 2^32 - 1: sums of i32 that leave their range are undefined in C++.
 template <class F, class... V> KILN_DEVICE auto map_bits(F f, V... v) {
   return map([f](auto... x) KILN_OWN_LINES { return static_cast<i32>(f(static_cast<u32>(x)...)); }, v...);
 }
