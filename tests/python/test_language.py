@@ -23,6 +23,7 @@ ELSEWHERE = [
     ("input", None, "Spec.input"),
     ("scalar", None, "Spec.scalar"),
     ("constant", None, None),  # a number
+    ("whole_number", None, None),  # the same
     ("reduction", None, None),  # any of them, by operation
     ("scores_node", None, None),  # of attention.h, which attention_scores uses
     (None, "attention_scores_paged", "attention_scores_paged"),  # C++ overloads attention_scores
