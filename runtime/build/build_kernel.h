@@ -52,8 +52,8 @@ std::optional<BuiltKernel> build_schedule(const Plan& plan, const Schedule& sche
 BuiltKernel build_kernel(const KernelSpec& spec, const Target& target, const CompileOptions& options = {},
                          const std::vector<std::string>& overrides = {});
 
-// As build_kernel without settings, but of the first `simulated` of those that keep their contract the one that the simulation has quickest,
-// cold, on the target's own chip. Defined in runtime/tune/try_schedule.cpp, which simulates.
+// As build_kernel without settings, but of the first `simulated` of those that keep their contract the one that the simulation has
+// quickest, cold, on the target's own chip. Defined in runtime/tune/try_schedule.cpp, which simulates.
 BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated);
 
 } // namespace kiln

@@ -16,8 +16,8 @@ struct KernelRequest {
   std::string chip = {};              // Target::own_chip(): "mi308x", or empty
   bool batch_invariant = false;       // Target::batch_invariant()
   std::vector<std::string> overrides; // of the schedule, "vec=4"; sorted
-  // How many of the cost model's first schedules are simulated, of which the quickest is taken; 1: the first. Not in the key: what is compiled
-  // ahead of time is found by a Jit that would have taken the first.
+  // How many of the cost model's first schedules are simulated, of which the quickest is taken; 1: the first. Not in the key: what is
+  // compiled ahead of time is found by a Jit that would have taken the first.
   int simulated = 1;
   CompileOptions options;
 };

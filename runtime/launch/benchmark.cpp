@@ -29,6 +29,7 @@ std::int64_t flops_of(const Expr& e, const std::map<std::string, std::int64_t>& 
   using enum OpKind;
   switch (info(e.op()).kind) {
   case pointwise:
+  case integer:
   case compare:
   case logic:
   case select:

@@ -104,7 +104,7 @@ std::optional<Refusal> WideRanks::why_not(const Config& c, const Plan& plan, con
 Demand WideRanks::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
   const machine::Chip& chip = target.chip();
   const double rows = outer_size(plan.body, sizes), bytes = size_bytes(ranked_tensor(plan.body).dtype);
-  Demand w{.workgroups = std::max(1.0, rows) * c.tiles, .waves = c.waves()};
+  Demand w{.workgroups = std::max(1.0, rows) * c.tiles, .waves = static_cast<double>(c.waves())};
   const double of_part = static_cast<double>(c.cols) / c.tiles, chunks = c.streamed().chunks();
   w.per_cu = workgroups_per_cu(c.waves(), vgprs_of_four_waves, c.lds_bytes(), target);
   w.far_bytes = w.fill_bytes = w.loaded = of_part * bytes;
