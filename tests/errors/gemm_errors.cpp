@@ -85,7 +85,7 @@ TEST_CASE("schedules that cannot run a product") {
   expect_user_error([&] { with_overrides(choose_schedule(many, gfx942), {"method=sparse"}, many, gfx942); }, "schedule of 'gemm'",
                     "method=sparse", "at most 8 rows");
   const Plan most = make_plan(catalog_spec("gemm", {.dtype = e4m3fnuz, .m = 64, .n = 256, .k = 1024}), gfx942);
-  expect_user_error([&] { with_overrides(choose_schedule(most, gfx942), {"tile_n=256", "stages=1", "workgroups=16"}, most, gfx942); },
+  expect_user_error([&] { with_overrides(choose_schedule(most, gfx942), {"tile_n=256", "stages=1", "workgroups=8"}, most, gfx942); },
                     "schedule of 'gemm'", "bytes of LDS", "tile_n");
 }
 

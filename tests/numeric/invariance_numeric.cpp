@@ -211,7 +211,7 @@ TEST_CASE("schedules that are not batch-invariant are named so, and give other b
     const SumOrder own = sum_order(plan, choose_schedule(plan, any), any);
     return !own.depends_on.empty() || own != invariant_order(plan, any);
   };
-  const auto rows = [](std::int64_t bound) { return catalog("rmsnorm", {.cols = 4096}, bound); };
+  const auto rows = [](std::int64_t bound) { return catalog("rmsnorm", {.cols = 16384}, bound); };
   CHECK(named(catalog("rmsnorm", {.cols = 16384}, 1))); // a cluster
   CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, any, 1).find("differ") != std::string::npos);
   CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, wanted, 1).empty());

@@ -96,14 +96,14 @@ int turns_outside(const GemmConfig& c) {
 
 // Loads of less than 16 bytes outside of the loop: scales; what is prefetched of the epilogue's operands, and the
 // chunks of C that they come as; parts of other workgroups; lines of A that are asked for ahead, of as many XCDs on all architectures.
-int narrow_outside(const Plan& plan, const GemmConfig& c) {
+int narrow_outside(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.chunks() * c.products * c.vec;
   int finish = operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
   if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
   if (c.splits() && c.atomics) finish += numbers;
   const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own
-  return turns_outside(c) * gemm_scale_loads(c) + copies * (finish + c.rows_ahead_loads(machine::gfx942.xcds));
+  return turns_outside(c) * gemm_scale_loads(c) + copies * (finish + c.rows_ahead_loads(chip.xcds));
 }
 
 } // namespace
@@ -114,7 +114,7 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
   p.max_lds_bytes = c.lds_bytes();
   p.loads_outside_loops = {
-      .min_bytes = 16, .exceptions = count(narrow_outside(plan, c)), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
+      .min_bytes = 16, .exceptions = count(narrow_outside(plan, c, target.chip())), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
   if (c.a.norm_parts > 0) // parts of the sums of squares, and what they are scaled by: templates/gemm/norm_of_rows.h
     p.loads_outside_loops.exceptions += count(ceil_div(c.rows, c.waves) * ceil_div(c.a.norm_parts, wave_size) + 1);
   if (c.a.quantises && c.a.norm_parts == 0) p.loads_outside_loops.at_least += 1; // largest magnitudes of rows
