@@ -119,9 +119,10 @@ struct GemmConfig {
   // Whether the scales of four consecutive groups are one load: where a load of weights is one or two whole groups.
   constexpr bool wide_scales() const { return b.encoding == Encoding::int4 && b.zero_bytes == 0 && !k_tail() && load_k() % b.group == 0 && load_k() / b.group <= 2 && groups() >= 4; }
   constexpr int scale_quads() const { return ceil_div(stages * step_k() / b.group, 4); } // such loads of a row in a turn of the ring
-  // Whether a load has whole lines of eight rows, so that no cache has to keep a half until it is asked for.
+  // Whether a load has whole lines of eight rows, so that no cache has to keep a half until it is asked for. Lanes exchange what it brings
+  // in registers, which sums of groups of several tiles of rows do not leave.
   constexpr bool whole_lines() const {
-    return method == GemmMethod::matrix && loads == 2 && a.bits == b.bits && (b.plain() || block_scaled()) && !b.preshuffled && !batch_invariant && !k_tail();
+    return method == GemmMethod::matrix && loads == 2 && a.bits == b.bits && (b.plain() || (block_scaled() && row_tiles() == 1)) && !b.preshuffled && !batch_invariant && !k_tail();
   }
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b.bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
@@ -139,7 +140,8 @@ struct GemmConfig {
   // Loads of a lane that ask for rows of A before the steps do, each workgroup of an XCD for a share: where A is a good part of what a CU loads.
   constexpr int rows_ahead_loads(int xcds) const {
     if (by_expert() || a.quantises || rows < 8 || workgroups < 2 * xcds) return 0;
-    return ceil_div(ceil_div(rows * ceil_div(a_row_bytes(), 128), workgroups / xcds), threads());
+    const int loads_of_lane = ceil_div(ceil_div(rows * ceil_div(a_row_bytes(), 128), workgroups / xcds), threads());
+    return loads_of_lane > 8 ? 0 : loads_of_lane; // of 30 words LLVM 21 made an array in scratch, and few workgroups gain little
   }
   constexpr int staged_row() const { return max_steps() * step_bytes() + 16; }
   constexpr bool k_tail() const { return row_bytes() % step_bytes() != 0; }
