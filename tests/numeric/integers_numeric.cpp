@@ -35,7 +35,7 @@ TEST_CASE("every operation on i32 of elements, rows and launches") {
             .output("extremes", i32, clamp(max(x, y), min(y, s), 2147483647))
             .output("chosen", i32, select(x < y, x, -y))
             .output("equal", boolean, eq(x, y))
-            .output("float", f32, x * 0.5 + y)
+            .output("real", f32, x * 0.5 + y)
             .output("of_row", i32, y * 3 + 16777217),
         {.rows = 3});
 }

@@ -86,9 +86,10 @@ Expr build_mean(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::
 Expr build_cumsum(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_cumsum(x); }
 Expr build_argmax(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_argmax(x); }
 
+// As many as of any value: kernels of more ranks take inputs alone, and a rising order is that of -x.
 bool supports_ranks(const ggml_tensor& node) {
-  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_ranks &&
-         node.src[0]->ne[0] <= kiln::max_ranked_columns;
+  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_wave_ranks &&
+         node.src[0]->ne[0] <= kiln::max_wave_columns;
 }
 
 bool supports_group_norm(const ggml_tensor& node) {
