@@ -259,7 +259,9 @@ std::string ValueEmitter::compute_lane(const Expr& expr) {
   case OpKind::scaled: return line("f32", expr, scaled(expr));
   case OpKind::row_reduce: return reduction_of_row(expr);
   case OpKind::position: return line("f32", expr, "static_cast<f32>(row.rank_index())"); // one a rank: those of rows are loaded
-  case OpKind::scan: return line("f32", expr, fmt::format("row.sum_up_to_rank<{}>({})", value(expr).group, numbers(expr.operands()[0])));
+  case OpKind::scan:
+    if (value(expr).extent == Extent::row) return line("f32", expr, numbers(expr.operands()[0])); // one rank
+    return line("f32", expr, fmt::format("row.sum_up_to_rank<{}>({})", value(expr).group, numbers(expr.operands()[0])));
   case OpKind::rank: return unique_name(fmt::format("top{}", index_of(expr))) + ".columns";
   case OpKind::pick: {
     const std::string from = unique_name(fmt::format("picked{}", index_of(expr)));

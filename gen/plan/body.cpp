@@ -115,6 +115,11 @@ private:
     return std::ranges::any_of(node.operands(), [&](const Expr& o) { return body_.value(o).extent == Extent::ranked; });
   }
 
+  // Whether it has one value a rank, or is that of a single rank; what a rank and columns give together has one a column.
+  bool is_of_ranks(const Expr& node) const {
+    return graph_.ranked.contains(&node.node()) && body_.value(node).extent <= Extent::ranked;
+  }
+
   // Whether tile or repeat read it.
   bool is_widened(const Expr& input) const {
     return std::ranges::any_of(graph_.nodes, [&](const Expr& node) {
@@ -158,9 +163,9 @@ private:
       value.extent = is_one(node.shape().back()) ? Extent::row : Extent::ranked;
       value.group = is_one(node.shape().back()) ? 0 : node.shape().back().size();
     } else if (kind == OpKind::scan) {
-      if (value.extent != Extent::ranked) value.extent = Extent::element;
+      if (!is_of_ranks(node.operands()[0])) value.extent = Extent::element;
     } else if (kind == OpKind::row_reduce) {
-      if (!graph_.ranked.contains(&node.operands()[0].node())) ++value.level; // of ranks: no pass over the row
+      if (!is_of_ranks(node.operands()[0])) ++value.level; // of ranks: no pass over the row
       value.extent = Extent::row;
       value.group = 0;
     } else if (value.extent > Extent::ranked && has_ranked_operand(node)) {

@@ -24,9 +24,9 @@ const Shape& require_pairs(Op op, std::string_view which, const Shape& shape) {
   if (shape.size() != 2 || shape[1].is_dynamic())
     throw UserError(experts_operand(op, which), fmt::format("its shape is {}", to_text(shape)),
                     "give it [tokens, top], the latter a number: experts of a token");
-  if (shape[1].size() < 1 || shape[1].size() > max_ranks)
+  if (shape[1].size() < 1 || shape[1].size() > max_wave_ranks)
     throw UserError(experts_operand(op, which), fmt::format("a token has {} experts", shape[1].size()),
-                    fmt::format("use 1 to {}", max_ranks));
+                    fmt::format("use 1 to {}", max_wave_ranks));
   return shape;
 }
 
