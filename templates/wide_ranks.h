@@ -22,7 +22,8 @@ template <class T> struct WidePick {
 template <WideRanksConfig config> class WideRanks {
   static_assert(why_invalid(config) == nullptr, "invalid WideRanksConfig");
   static constexpr int k = config.ranks, waves = config.waves(), threads = config.threads(), group = config.group, groups = config.groups();
-  static constexpr int groups_a_lane = ceil_div(groups, threads), candidates_a_lane = ceil_div(k * group, threads);
+  static constexpr int wanted = groups < k ? groups : k; // groups with candidates
+  static constexpr int groups_a_lane = ceil_div(groups, threads), candidates_a_lane = ceil_div(wanted * group, threads);
   static constexpr int waves_with_ranks = ceil_div(k, wave_size);
 
 public:
@@ -67,19 +68,18 @@ public:
 #pragma unroll
     for (int i = 0; i < groups_a_lane; ++i) {
       const u32 g = i * threads + platform::thread_id();
-      largest[i] = g < groups ? detail::in_order(largest_[g]) : 0;
+      largest[i] = g < groups ? key_of(largest_[g]) : 0; // a group of NaN alone is one of minus infinity
     }
-    constexpr int wanted = groups < k ? groups : k;
     Selection<waves> of_groups{space()};
     of_groups.find(largest, wanted);
     of_groups.each(largest, [&](u32 place, int i) KILN_LAMBDA { list()[place] = static_cast<u32>(i) * threads + platform::thread_id(); });
     platform::barrier();
     f32 number[candidates_a_lane];
-    load_candidates<wanted>(row, number);
+    load_candidates(row, number);
     const f32 least = detail::from_order(of_groups.threshold), bound = groups < k || least != least ? -platform::infinity : least;
-    const u32 count = gather_candidates<wanted>(number, bound);
+    const u32 count = gather_candidates(number, bound);
     if (count <= gathered) [[likely]] rank_gathered(count);
-    else rank_all<wanted>(number); // many are alike, or lie in few groups
+    else rank_all(number); // many are alike, or lie in few groups
     sort_found();
     return {static_cast<f32>(sorted()[platform::thread_id() < k ? platform::thread_id() : 0])};
   }
@@ -165,32 +165,32 @@ private:
   // A wave reads a group at a time, so that candidates lie in the order of columns.
   static KILN_MEMBER u32 group_of_candidate(int i) { return static_cast<u32>(i) * waves + platform::uniform(platform::thread_id() / wave_size); }
   static KILN_MEMBER u32 column_of_candidate(int i) { return platform::uniform(list()[group_of_candidate(i)]) * group + platform::lane_id(); }
-  template <int count> static KILN_MEMBER bool has_candidate(int i) {
-    return (count % waves == 0 || group_of_candidate(i) < static_cast<u32>(count)) &&
+  static KILN_MEMBER bool has_candidate(int i) {
+    return (wanted % waves == 0 || group_of_candidate(i) < static_cast<u32>(wanted)) &&
            (config.cols % group == 0 || column_of_candidate(i) < static_cast<u32>(config.cols));
   }
-  template <int count, class T> static KILN_MEMBER void load_candidates(const T* row, f32 (&number)[candidates_a_lane]) {
+  template <class T> static KILN_MEMBER void load_candidates(const T* row, f32 (&number)[candidates_a_lane]) {
 #pragma unroll
     for (int i = 0; i < candidates_a_lane; ++i) {
-      const u32 from = has_candidate<count>(i) ? column_of_candidate(i) : 0;
+      const u32 from = has_candidate(i) ? column_of_candidate(i) : 0;
       number[i] = to<f32>(load_chunk<T, 1>(row, from * static_cast<u32>(sizeof(T)), 0))[0];
     }
   }
 
   // Those that are not below the bound, in any order, as far as there is room; and how many there are. NaN counts as minus infinity.
-  template <int wanted> static KILN_MEMBER u32 gather_candidates(const f32 (&number)[candidates_a_lane], f32 bound) {
+  static KILN_MEMBER u32 gather_candidates(const f32 (&number)[candidates_a_lane], f32 bound) {
     if (platform::thread_id() == 0) found_count() = 0;
     platform::barrier();
     u32 own = 0;
     const bool takes_all = bound == -platform::infinity;
 #pragma unroll
-    for (int i = 0; i < candidates_a_lane; ++i) own += (takes_all || number[i] >= bound) && has_candidate<wanted>(i) ? 1 : 0;
+    for (int i = 0; i < candidates_a_lane; ++i) own += (takes_all || number[i] >= bound) && has_candidate(i) ? 1 : 0;
     const u32 up_to = platform::sum_up_to_lane(own), of_wave = platform::read_lane(up_to, wave_size - 1);
     u32 place = platform::add_in_workgroup(&found_count(), of_wave) + up_to - own;
 #pragma unroll
     for (int i = 0; i < candidates_a_lane; ++i) {
       const f32 again = platform::opaque_registers(number[i]); // compared anew: kept, the lanes take more scalar registers than there are
-      if ((takes_all || again >= bound) && has_candidate<wanted>(i)) {
+      if ((takes_all || again >= bound) && has_candidate(i)) {
         if (place < gathered) gathered_list()[place] = {again, column_of_candidate(i)};
         ++place;
       }
@@ -231,10 +231,10 @@ private:
     }
   }
   // The same of all candidates.
-  template <int wanted> static KILN_MEMBER void rank_all(const f32 (&number)[candidates_a_lane]) {
+  static KILN_MEMBER void rank_all(const f32 (&number)[candidates_a_lane]) {
     u32 key[candidates_a_lane];
 #pragma unroll
-    for (int i = 0; i < candidates_a_lane; ++i) key[i] = has_candidate<wanted>(i) ? key_of(number[i]) : 0;
+    for (int i = 0; i < candidates_a_lane; ++i) key[i] = has_candidate(i) ? key_of(number[i]) : 0;
     Selection<waves> of_columns{space()};
     of_columns.find(key, k);
     of_columns.each(key, [&](u32 place, int i) KILN_LAMBDA { found()[place] = static_cast<u64>(key[i]) << 32 | ~column_of_candidate(i); });
