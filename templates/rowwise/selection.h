@@ -30,9 +30,10 @@ template <int waves> struct Selection {
     for (u32 round = 0; low > 0; ++round) {
       const u32 width = low < 8 ? low : 8, above = low;
       low -= width;
+      const auto of_prefix = static_cast<u32>(~u64{0} << above), begin = static_cast<u32>(prefix << above); // all have the first one
 #pragma unroll
       for (int i = 0; i < N; ++i)
-        if (key[i] != 0 && (round == 0 || key[i] >> (above & 31) == static_cast<u32>(prefix))) // all have the first prefix
+        if (key[i] != 0 && (key[i] & of_prefix) == begin)
           platform::add_to_each_in_workgroup(&space.counts[round][key[i] >> low & ((1u << width) - 1)], 1);
       platform::barrier();
       const auto [bin, before, inside] = bin_of(space.counts[round], wanted);
