@@ -116,9 +116,7 @@ private:
   }
 
   // Whether it has one value a rank, or is that of a single rank; what a rank and columns give together has one a column.
-  bool is_of_ranks(const Expr& node) const {
-    return graph_.ranked.contains(&node.node()) && body_.value(node).extent <= Extent::ranked;
-  }
+  bool is_of_ranks(const Expr& node) const { return graph_.ranked.contains(&node.node()) && body_.value(node).extent <= Extent::ranked; }
 
   // Whether tile or repeat read it.
   bool is_widened(const Expr& input) const {
