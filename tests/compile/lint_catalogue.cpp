@@ -88,12 +88,13 @@ TEST_CASE("the catalogue has no findings: products") {
       Expected expected{"MEM001", "WAIT001", "WAIT002"}; // the loops that wait for the parts of a split tile, and add them up
       expected.insert("CVT001");
       for (const std::string_view name : {"gemm_swiglu_quant", "gemm_w_mxfp4", "gemm_dynamic_quant"})
-        if (entry == name) expected.insert("LDS002");               // two-way, once a tile
-      if (entry == "gemm_dynamic_quant") expected.insert("MTH001"); // scales of rows are right to the last bit
+        if (entry == name) expected.insert("LDS002");                              // two-way, once a tile
+      if (entry == "gemm_dynamic_quant") expected.insert("MTH001");                // scales of rows are right to the last bit
       for (const std::string_view family : {"grouped_gemm", "lora_", "gemm_lora"}) // sums of waves, once a tile
         if (entry.starts_with(family)) expected.insert("LDS002");
       if (entry.starts_with("grouped_gemm")) expected.insert("SPL003"); // six scalar registers in lanes, outside of the loop
-      for (const std::string_view name : {"gemm_w8a16", "gemm_w_mxfp4", "grouped_gemm", "grouped_gemm_swiglu", "grouped_gemm_sum", "lora_expand_add"})
+      for (const std::string_view name :
+           {"gemm_w8a16", "gemm_w_mxfp4", "grouped_gemm", "grouped_gemm_swiglu", "grouped_gemm_sum", "lora_expand_add"})
         if (entry == name) expected.insert("OCC001"); // bytes in flight instead of waves
       // Four scales a row are 8 bytes of a cache line that the next turns of the ring use; sums are read once a tile.
       if (entry == "gemm_w4a16") expected.insert({"MEM003", "LDS002"});

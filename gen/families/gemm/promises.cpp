@@ -113,8 +113,9 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave. Waves alone on their SIMD have all registers.
   if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
   p.max_lds_bytes = c.lds_bytes();
-  p.loads_outside_loops = {
-      .min_bytes = 16, .exceptions = count(narrow_outside(plan, c, target.chip())), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
+  p.loads_outside_loops = {.min_bytes = 16,
+                           .exceptions = count(narrow_outside(plan, c, target.chip())),
+                           .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
   if (c.a.norm_parts > 0) // parts of the sums of squares, and what they are scaled by: templates/gemm/norm_of_rows.h
     p.loads_outside_loops.exceptions += count(ceil_div(c.rows, c.waves) * ceil_div(c.a.norm_parts, wave_size) + 1);
   if (c.a.quantises && c.a.norm_parts == 0) p.loads_outside_loops.at_least += 1; // largest magnitudes of rows
