@@ -80,6 +80,10 @@ Alteration narrow_chunks() {
           "asm volatile(\"\" ::: \"memory\"); } pieces.at[i] = __builtin_bit_cast(W, parts); }"};
 }
 
+Alteration no_vectors_behind(const std::string& code) {
+  return {"no vector register behind the loads", code, code + " " + clobbering(registers('v', 16, 256) + ", " + registers('a', 0, 256))};
+}
+
 Alterations of_loop(const std::string& loads) {
   const auto behind = [&](const std::string& title, const std::string& code) { return Alteration{title, loads, loads + " " + code}; };
   return {
@@ -87,7 +91,7 @@ Alterations of_loop(const std::string& loads) {
       {"min_loop_wait", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
       {"min_bytes_in_flight", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
       {"max_loop_barriers", behind("a barrier in the loop", "asm volatile(\"s_barrier\" ::: \"memory\");")},
-      {"max_vgpr_spills", behind("no vector register in the loop", clobbering(registers('v', 16, 256) + ", " + registers('a', 0, 256)))},
+      {"max_vgpr_spills", no_vectors_behind(loads)},
       {"spills_in_loops", behind("no scalar register in the loop", clobbered_scalars())}};
 }
 

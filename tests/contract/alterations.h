@@ -53,5 +53,7 @@ Alteration no_exponential();
 Alteration few_registers(const std::string& attribute);
 // No scalar register keeps its value where a lane asks for its number.
 Alteration no_scalars();
+// Behind this code nothing that lives in a vector register from v16 on stays there.
+Alteration no_vectors_behind(const std::string& code);
 
 } // namespace kiln::testing

@@ -21,6 +21,13 @@ void add_streams(std::vector<ContractCase>& cases, const Target& to) {
                    .spec = catalog_spec("rmsnorm", {.cols = 32768, .max_rows = 8}),
                    .settings = {"tiles=4"},
                    .few_registers = 6});
+  const Alterations sampled = {
+      {"required ds_add_u32",
+       {"counts with no atomics", "{ __hip_atomic_fetch_add(count, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); }",
+        "{ *count += by; }"}},
+      {"no_spills", no_vectors_behind("load_candidates(row, number);")}};
+  cases.push_back(
+      {.name = "wide_ranks", .spec = catalog_spec("sample_top_k_top_p", {.cols = 32768, .max_rows = 8, .dtype = bf16}), .own = sampled});
   cases.push_back(
       {.name = "expert_sort",
        .spec = catalog_spec("moe_sort", {}),

@@ -118,7 +118,7 @@ std::vector<ContractCase> product_cases(const Target& to) {
   std::vector<ContractCase> cases = {
       {"gemm", of_rows(16), {}, ring},
       {"gemm many rows", of_rows(64), {"method=matrix"}, ring},
-      {"gemm 8 waves", of_rows(16), {"waves=8", "loads=1"}, ring},
+      {"gemm 8 waves", of_rows(16), {"waves=8", "loads=1"}, joined({{"no_spills", ring.at("max_vgpr_spills")}}, ring)},
       {"gemm sparse", of_rows(8), {"method=sparse"}, joined({{"required v_smfmac_", no_sparse}}, ring)},
       {"gemm dot", of_rows(4), {"method=dot"}, ring},
       {"gemm dot f32", catalog_spec("gemm", {.dtype = to.fp8(), .m = 4, .k = 16384}), {"method=dot"}, ring},

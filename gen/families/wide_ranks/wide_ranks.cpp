@@ -121,7 +121,7 @@ Promises WideRanks::promises(const Plan&, const Config& c, const Target&) {
   Promises p = promises_of_all();
   p.max_vgprs = vgprs_of_four_waves; // 16 waves of a workgroup, four a SIMD
   p.max_lds_bytes = c.lds_bytes();
-  p.required = {"ds_add_u32", "v_mbcnt_hi"};
+  p.required = {"ds_add_u32"};
   return p;
 }
 
