@@ -8,6 +8,8 @@
 namespace kiln {
 namespace {
 
+constexpr double min_row_absmax = 1e-12; // keeps the scale of an all-zero row above zero
+
 Dim rows_of(const CatalogOptions& options) { return dynamic("m", 1, options.m); }
 Expr matrix_a(const CatalogOptions& options) { return input("a", options.dtype, {rows_of(options), options.k}); }
 Layout layout_of(const CatalogOptions& options) { return options.preshuffled ? Layout::preshuffled : Layout::contiguous; }
@@ -56,6 +58,15 @@ KernelSpec gemm_residual(const CatalogOptions& options) {
   const Expr residual = input("residual", type, {rows_of(options), options.n});
   return KernelSpec("gemm_residual")
       .output("c", type, scaled_product(options) + residual, {.in_place_of = options.in_place ? "residual" : ""});
+}
+
+// One scale a row, from all of its columns: a phase of its own behind the product, in the same launch.
+KernelSpec gemm_gelu_residual_row_quant(const CatalogOptions& options) {
+  const DType type = result_type(options);
+  const Expr bias = input("bias", type, {options.n}), residual = input("residual", type, {rows_of(options), options.n});
+  const Expr h = gelu_tanh(scaled_product(options) + bias) + residual;
+  const Expr scale = max(row_absmax(h), min_row_absmax) / max_finite(options.fp8);
+  return KernelSpec("gemm_gelu_residual_row_quant").output("scale", f32, scale).output("q", options.fp8, h / scale);
 }
 
 KernelSpec gemm_swiglu_quant(const CatalogOptions& options) {

@@ -9,6 +9,7 @@ KernelSpec gemm_quant(const CatalogOptions& options);
 KernelSpec router(const CatalogOptions& options);
 KernelSpec gemm_bias(const CatalogOptions& options);
 KernelSpec gemm_residual(const CatalogOptions& options);
+KernelSpec gemm_gelu_residual_row_quant(const CatalogOptions& options);
 KernelSpec gemm_swiglu_quant(const CatalogOptions& options);
 KernelSpec gemm_w8a16(const CatalogOptions& options);
 KernelSpec gemm_w4a16(const CatalogOptions& options);

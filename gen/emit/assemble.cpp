@@ -5,6 +5,7 @@
 #include "gen/emit/values.h"
 #include "gen/error.h"
 #include "gen/spec/names.h"
+#include "templates/handover_config.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,6 +29,10 @@ std::vector<KernelArgument> operands(const Plan& plan) {
   for (const auto& problem : plan.problems)
     for (const KernelArgument& a : operands(*problem))
       if (std::ranges::find(list, a.name, &KernelArgument::name) == list.end()) list.push_back(a);
+  const auto is_left = [&](const KernelArgument& a) { // by a phase before, in the workspace
+    return std::ranges::any_of(plan.between, [&](const Expr& left) { return left->name == a.name; });
+  };
+  std::erase_if(list, is_left);
   const auto add = [&](const Expr& e, int alignment) {
     if (std::ranges::find(list, e->name, &KernelArgument::name) == list.end())
       list.push_back(pointer(e->name, ArgumentKind::input, e.dtype(), alignment));
@@ -117,10 +122,10 @@ std::string parameter(const Plan& plan, const KernelArgument& a) {
 std::vector<KernelArgument> arguments_together(const Plan& plan, std::span<const KernelParts> problems, std::int64_t workspace_bytes) {
   std::vector<KernelArgument> list = kernel_arguments(plan, {}, workspace_bytes);
   for (std::size_t i = 0; i < problems.size(); ++i)
-    for (const KernelArgument& own : kernel_arguments(*plan.problems[i], problems[i].access, 0)) {
-      KernelArgument& a = *std::ranges::find(list, own.name, &KernelArgument::name);
-      a.alignment = std::max(a.alignment, own.alignment);
-    }
+    for (const KernelArgument& own : kernel_arguments(*plan.problems[i], problems[i].access, 0))
+      for (KernelArgument& a : list) // an output of a later phase has the name of what it is in place of
+        if (a.name == own.name || (a.kind == ArgumentKind::in_place && a.tensor == own.name))
+          a.alignment = std::max(a.alignment, own.alignment);
   return list;
 }
 
@@ -203,30 +208,116 @@ KernelSource assemble(const Plan& plan, const Target& target, const KernelParts&
   return source;
 }
 
+// The workgroups of problems one behind the other, those of the first one first.
+static std::string dispatch(const Plan& plan, std::span<const KernelParts> problems, std::size_t first, std::size_t count, int threads) {
+  const std::string block = block_name(plan), blocks = unused_name("blocks", SpecGraph::as_spelled(plan.spec).names);
+  std::string text;
+  for (std::size_t i = first; i < first + count; ++i) {
+    const std::string own = indented("  " + problems[i].config + surplus_exit(problems[i], threads) + problems[i].body);
+    if (i + 1 == first + count) text += fmt::format("  {{\n{}  }}\n", own);
+    else
+      text += fmt::format("  if (const u32 {0} = {1}; {2} < {0}) {{\n{3}    return;\n  }} else {{\n    {2} -= {0};\n  }}\n", blocks,
+                          blocks_text(launch_of(plan.problems[i]->body, problems[i])), block, own);
+  }
+  return text;
+}
+
+// Where phases meet in the workspace: their counts, and what they leave.
+struct PhaseSpace {
+  std::int64_t bytes = 0;
+  std::vector<std::int64_t> counts = {}, between = {}; // their places, from the beginning of the workspace
+};
+
+static PhaseSpace phase_space(const Plan& plan, std::span<const KernelParts> problems, std::int64_t first) {
+  PhaseSpace space;
+  const auto most = [](const Dim& dim) {
+    if (dim.is_dynamic() && !dim.max())
+      throw UserError(fmt::format("run-time size '{}'", dim.name()),
+                      "it has no upper bound, in a launch whose phases count their workgroups",
+                      fmt::format("bound it, as dim {}[..4096], or compute what has it in a kernel of its own", dim.name()));
+    return dim.is_dynamic() ? *dim.max() : dim.size();
+  };
+  const auto add = [&](std::vector<std::int64_t>& places, std::int64_t bytes) {
+    places.push_back(first + space.bytes);
+    space.bytes += workspace_part(bytes);
+  };
+  for (std::size_t phase = 0, problem = 0; phase < plan.phases.size(); ++phase) {
+    std::uint64_t blocks = 0;
+    for (const std::size_t end = problem + plan.phases[phase]; problem < end; ++problem) {
+      const Launch launch = launch_of(plan.problems[problem]->body, problems[problem]);
+      blocks += launch.blocks([&](const std::string& name) { return most(*std::ranges::find(launch.dims, name, &Dim::name)); });
+    }
+    if (blocks > HandoverSpace::most)
+      throw UserError(fmt::format("schedule of '{}'", plan.spec.name()), fmt::format("a phase has {} workgroups", blocks),
+                      fmt::format("use at most {}: those of a phase are counted in 16 bits", HandoverSpace::most));
+    if (phase > 0) add(space.counts, HandoverSpace::bytes(static_cast<long long>(blocks)));
+  }
+  for (const Expr& left : plan.between) {
+    std::int64_t elements = 1;
+    for (const Dim& dim : left.shape()) elements *= most(dim);
+    add(space.between, storage_bytes(left.dtype(), elements));
+  }
+  return space;
+}
+
+// Phases in sequence: the workgroups of the first are launched, and go on with those behind it.
+static std::string phases_text(const Plan& plan, std::span<const KernelParts> problems, const PhaseSpace& space, int threads) {
+  const std::string workspace = workspace_name(plan), handover = unused_name("handover", plan.body.names);
+  std::string text;
+  for (std::size_t i = 0; i < plan.between.size(); ++i)
+    text += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>({2}) + {3}ull);\n",
+                        device_type(plan.between[i].dtype()), plan.between[i]->name, workspace, space.between[i]);
+  for (const auto& problem : plan.problems) // an output of a later phase in place of what only an earlier one reads
+    for (const Output& own : problem->body.outputs)
+      for (const Output& output : plan.body.outputs)
+        if (own.name == output.name && own.in_place_of != output.in_place_of)
+          text += fmt::format("  {}* const {} = {};\n", device_type(own.dtype), own.name, output.in_place_of);
+  std::vector<std::string> blocks; // of each phase
+  for (std::size_t phase = 0, problem = 0; phase < plan.phases.size(); ++phase) {
+    std::vector<std::string> counts;
+    for (const std::size_t end = problem + plan.phases[phase]; problem < end; ++problem)
+      counts.push_back(blocks_text(launch_of(plan.problems[problem]->body, problems[problem])));
+    blocks.push_back(fmt::format("{}", fmt::join(counts, " + ")));
+  }
+  for (std::size_t i = 0; i < space.counts.size(); ++i)
+    text += fmt::format("  Handover {}{}(static_cast<char*>({}) + {}ull, {}, {});\n", handover, i, workspace, space.counts[i], blocks[i],
+                        blocks[i + 1]);
+  for (std::size_t phase = 0, problem = 0; phase < plan.phases.size(); problem += plan.phases[phase++]) {
+    const std::string own = indented(dispatch(plan, problems, problem, plan.phases[phase], threads));
+    if (phase == 0) {
+      text += fmt::format("  [&]() KILN_LAMBDA {{\n{}  }}();\n", own);
+      continue;
+    }
+    const bool more = phase + 1 < plan.phases.size();
+    text += fmt::format("  if (!{}{}.arrive({})) return;\n", handover, phase - 1, phase == 1 ? "1" : fmt::format("done{}", phase - 2));
+    text += fmt::format("  {}{}{}.each([&](u32 {}) KILN_LAMBDA {{\n{}  }});\n", more ? fmt::format("const u32 done{} = ", phase - 1) : "",
+                        handover, phase - 1, block_name(plan), own);
+  }
+  return text;
+}
+
 KernelSource assemble_fused_launch(const Plan& plan, const Target& target, std::span<const KernelParts> problems, std::string_view header,
                                    const std::string& attributes) {
   std::int64_t workspace_bytes = 0;
   for (const KernelParts& problem : problems) workspace_bytes += workspace_part(problem.workspace_bytes);
+  const PhaseSpace space = phase_space(plan, problems, workspace_bytes);
+  workspace_bytes += space.bytes;
   KernelSource source{.name = plan.spec.name(),
                       .arch = target.arch(),
                       .text = {},
                       .arguments = arguments_together(plan, problems, workspace_bytes),
                       .launch = {},
                       .workspace_bytes = workspace_bytes};
-  const std::string block = block_name(plan), blocks = unused_name("blocks", SpecGraph::as_spelled(plan.spec).names);
   std::vector<std::string> names;
   for (const KernelArgument& argument : source.arguments)
     if (argument.offset + argument.size <= max_early_bytes) names.push_back(argument.name);
   const int threads = std::ranges::max(problems, {}, &KernelParts::threads_per_block).threads_per_block;
-  std::string text = fmt::format("  u32 {} = platform::block_x();\n  platform::pin_arguments({});\n", block, fmt::join(names, ", "));
-  for (std::size_t i = 0; i < problems.size(); ++i) {
+  std::string text =
+      fmt::format("  u32 {} = platform::block_x();\n  platform::pin_arguments({});\n", block_name(plan), fmt::join(names, ", "));
+  text += plan.phases.empty() ? dispatch(plan, problems, 0, problems.size(), threads) : phases_text(plan, problems, space, threads);
+  const std::size_t launched = plan.phases.empty() ? problems.size() : plan.phases.front();
+  for (std::size_t i = 0; i < launched; ++i) {
     const Launch launch = launch_of(plan.problems[i]->body, problems[i]);
-    const bool last = i + 1 == problems.size();
-    const std::string own = indented("  " + problems[i].config + surplus_exit(problems[i], threads) + problems[i].body);
-    if (last) text += fmt::format("  {{\n{}  }}\n", own);
-    else
-      text += fmt::format("  if (const u32 {0} = {1}; {2} < {0}) {{\n{3}    return;\n  }} else {{\n    {2} -= {0};\n  }}\n", blocks,
-                          blocks_text(launch), block, own);
     if (i == 0) source.launch = launch;
     else source.launch.behind.push_back(launch);
   }

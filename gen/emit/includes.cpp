@@ -15,6 +15,7 @@ constexpr Provider providers[] = {
     {"common/microscaling.h", "scale_up scale_down to_scaled power_over"},
     {"common/mx_convert.h", "e2m1 e8m0"},
     {"gemm/by_expert.h", "SortedPairs"},
+    {"handover.h", "Handover"},
     {"integers.h",
      "add_i32 sub_i32 mul_i32 umulhi bit_and bit_or bit_xor shift_left shift_right popcount lt_i32 le_i32 gt_i32 ge_i32 eq_i32 "
      "ne_i32 min_i32 max_i32 clamp_i32 select_i32"},

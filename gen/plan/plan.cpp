@@ -1,11 +1,15 @@
-// Plan: the analysis of a spec: validity, what is split off (products, parts, the sort of experts), the body, and problems of several.
+// Plan: the analysis of a spec: validity, what is split off (products, parts, the sort of experts), the body, problems of several, and
+// phases.
 #include "gen/plan/plan.h"
 #include "gen/error.h"
 #include "gen/plan/output_order.h"
+#include "gen/plan/phases/phases.h"
+#include "gen/plan/phases/whole_rows.h"
 #include "gen/plan/problems.h"
 #include "gen/plan/validate.h"
 #include "gen/plan/view.h"
 #include <fmt/format.h>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -32,17 +36,43 @@ Body with_slices(Body body, const std::map<std::string, Slice>& slices, const st
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target);
 
 // The tensors of the body follow when families have laid out the problems.
+AnalysedSpec without_problems(const SpecGraph& graph) {
+  return {.spec = graph.spec,
+          .products = {},
+          .body = {.kernel = graph.spec.name(),
+                   .outputs = graph.spec.outputs(),
+                   .inputs = graph.inputs,
+                   .scalars = graph.scalars,
+                   .dynamic_dims = graph.dynamic_dims,
+                   .names = graph.names}};
+}
+
+// Phases that have several phases themselves follow each other.
+AnalysedSpec analyse_phases(const SpecGraph& graph, const Target& target) {
+  AnalysedSpec result = without_problems(graph);
+  const Phases phases = split_phases(graph);
+  result.between = phases.between;
+  for (const Expr& left : phases.between) result.body.names.insert(left->name);
+  for (const KernelSpec& spec : {phases.first, phases.second}) {
+    AnalysedSpec phase = analyse(SpecGraph::as_spelled(spec), target);
+    result.body.names.insert(phase.body.names.begin(), phase.body.names.end());
+    std::vector<std::size_t> sizes = std::exchange(phase.phases, {});
+    if (sizes.empty()) sizes.push_back(std::max<std::size_t>(1, phase.problems.size()));
+    result.phases.insert(result.phases.end(), sizes.begin(), sizes.end());
+    result.between.insert(result.between.end(), phase.between.begin(), phase.between.end());
+    if (phase.problems.empty()) result.problems.push_back(std::make_shared<Plan>(Plan{std::move(phase)}));
+    else result.problems.insert(result.problems.end(), phase.problems.begin(), phase.problems.end());
+  }
+  for (const auto& problem : result.problems) problem->body.names.insert(result.body.names.begin(), result.body.names.end());
+  return result;
+}
+
+// A problem that needs a phase of its own makes phases of the whole spec: what is left for it, is left by all.
 AnalysedSpec analyse_problems(const SpecGraph& graph, const std::vector<KernelSpec>& problems, const Target& target) {
-  AnalysedSpec result{.spec = graph.spec,
-                      .products = {},
-                      .body = {.kernel = graph.spec.name(),
-                               .outputs = graph.spec.outputs(),
-                               .inputs = graph.inputs,
-                               .scalars = graph.scalars,
-                               .dynamic_dims = graph.dynamic_dims,
-                               .names = graph.names}};
+  AnalysedSpec result = without_problems(graph);
   for (const KernelSpec& problem : problems) {
     result.problems.push_back(std::make_shared<Plan>(Plan{analyse(SpecGraph::as_spelled(problem), target)}));
+    if (!result.problems.back()->problems.empty()) return analyse_phases(graph, target);
     result.problems.back()->body.names.insert(graph.names.begin(), graph.names.end());
   }
   return result;
@@ -85,7 +115,8 @@ AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
   SplitSpec split = problems.split ? std::move(*problems.split) : split_products(graph);
   const SpecGraph epilogue = SpecGraph::as_spelled(std::move(split.epilogue));
   Shape space = require_sound_shapes(epilogue);
-  return {.spec = graph.spec, .products = std::move(split.products), .body = make_body(epilogue, std::move(space))};
+  AnalysedSpec result{.spec = graph.spec, .products = std::move(split.products), .body = make_body(epilogue, std::move(space))};
+  return reduces_long_rows(result.body, result.products) ? analyse_phases(graph, target) : result;
 }
 
 } // namespace

@@ -64,8 +64,8 @@ TEST_CASE("products that no kernel computes") {
   expect_user_error([&] { plan_of(product(by("u", 32) + matmul_nt(input("x", f16, {m16, 64}), input("v", f16, {32, 64})))); },
                     "kernel 'gemm'", "'a' and 'x'", "two kernels");
   expect_user_error([&] { plan_of(product(by("u", 64) + a)); }, "input 'a'", "matrix product and another operation", "its own name");
-  expect_user_error([&] { plan_of(product(row_sum(by("u", 2048)) * by("u", 2048))); }, "operation 'row_sum'",
-                    "epilogue of a matrix product, whose rows have 2048 columns", "up to 1024 columns at the end");
+  expect_user_error([&] { plan_of(product(row_sum(pick(by("u", 2048), row_top(by("u", 2048), 4))) * by("u", 2048))); },
+                    "operation 'row_top'", "epilogue of a matrix product, whose rows have 2048 columns", "rank in a kernel of its own");
   expect_user_error([&] { plan_of(product(by("u", 32) + input("bias", f16, {33}))); }, "operation 'add'", "32 against 33", "equal");
 }
 

@@ -66,8 +66,9 @@ TEST_CASE("problems: a product beside others is refused for what it is refused f
   };
   expect_user_error([&] { make_plan(beside(dynamic("m"), 64), to); }, "rows of 'a'", "no upper bound", "dynamic(\"m\", 1, 16)");
   expect_user_error([&] { make_plan(beside(dynamic("m", 1, 16), 12), to); }, "operand 'a' of matmul_nt", "k is 12", "pad k to 16");
-  expect_user_error([&] { make_plan(beside(dynamic("m", 1, 16), 64, 2048), to); }, "operation 'row_sum'", "2048 columns",
-                    "kernel of their own");
+  const Plan phases = make_plan(beside(dynamic("m", 1, 16), 64, 2048), to);
+  expect_user_error([&] { emit_source(phases, choose_schedule(phases, to), to); }, "run-time size 'others'", "no upper bound",
+                    "dim others[..4096]");
 }
 
 TEST_CASE("problems: a matrix that one product reads is nobody's output") {

@@ -110,6 +110,10 @@ KernelSpec rows_behind(const Dim& m) {
   const Expr product = matmul_nt(input("a", bf16, {m, 1024}), input("b", bf16, {96, 1024}));
   return KernelSpec("rows_behind").output("c", bf16, product * rsqrt(row_mean(product * product) + 1e-5));
 }
+KernelSpec long_rows_behind(const Dim& m) {
+  const Expr product = matmul_nt(input("a", bf16, {m, 1024}), input("b", bf16, {1088, 1024}));
+  return KernelSpec("long_rows_behind").output("c", bf16, product * rsqrt(row_mean(product * product) + 1e-5));
+}
 
 // Sequences have lengths of their own.
 Case attention(std::string_view name, const CatalogOptions& options) {
@@ -184,6 +188,7 @@ TEST_CASE("batch-invariant products") {
     check(written("two products", two_products, {1, 16, 48}), to, ++seed);
     check(written("a product beside rows", product_beside_rows, bounds_of_m()), to, ++seed);
     check(written("rows behind a product", rows_behind, bounds_of_m()), to, ++seed);
+    check(written("a phase of rows behind a product", long_rows_behind, bounds_of_m()), to, ++seed);
     check(written("groups behind a product", groups_behind, {1, 16, 48}), to, ++seed); // of more rows LDS has no room for four waves' sums
   }
 }

@@ -99,6 +99,11 @@ def token_scale(y):
     return y.abs().amax(-1, keepdim=True).clamp(min=1e-10) / FP8_MAX
 
 
+def row_quant(a, b, bias, residual):
+    h = F.gelu(F.linear(a, b, bias), approximate="tanh") + residual
+    return token_scale(h), quantised(h, token_scale(h))
+
+
 def add_rmsnorm(x, residual, weight):
     h = (x + residual).half()
     return h, norm(h.float(), weight)
@@ -341,6 +346,7 @@ REFERENCES = {
     "router_sorted": router_sorted,
     "gemm_bias": lambda a, b, bias: F.linear(a, b, bias),
     "gemm_residual": lambda a, b, residual: a @ b.T + residual,
+    "gemm_gelu_residual_row_quant": row_quant,
     "gemm_swiglu_quant": lambda a, b, scale: quantised(swiglu(a @ b.T), scale),
     "gemm_w8a16": lambda a, b, b_scale: a @ b.T * b_scale,
     "gemm_w4a16": w4,

@@ -41,16 +41,24 @@ Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewe
   return result;
 }
 
+std::size_t phase_of(const Plan& plan, std::size_t problem) {
+  std::size_t phase = 0, end = plan.phases.empty() ? plan.problems.size() : plan.phases[0];
+  while (problem >= end) end += plan.phases[++phase];
+  return phase;
+}
+
 double matrix_bytes(const Plan& problem) {
   double bytes = 0;
   for (const Product& p : problem.products) bytes += static_cast<double>(p.n) * static_cast<double>(p.k()) * p.b.bits() / 8;
   return bytes;
 }
 
-// The CUs of a product that shares the chip with others: as many as it has of their bytes.
-int share_of_cus(const Plan& problem, const Plan& plan, const Target& target) {
+// The CUs of a product that shares the chip with others of its phase: as many as it has of their bytes.
+int share_of_cus(std::size_t number, const Plan& plan, const Target& target) {
+  const Plan& problem = *plan.problems[number];
   double all = 0;
-  for (const auto& other : plan.problems) all += matrix_bytes(*other);
+  for (std::size_t i = 0; i < plan.problems.size(); ++i)
+    if (phase_of(plan, i) == phase_of(plan, number)) all += matrix_bytes(*plan.problems[i]);
   return std::max(1, static_cast<int>(target.compute_units() * matrix_bytes(problem) / all));
 }
 
@@ -150,17 +158,19 @@ std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::candidates(const Plan& pl
     if (shared && std::ranges::none_of(plan.problems, [](const auto& problem) { return is_product(*problem); })) break;
     alone.clear();
     std::set<int> sizes;
-    for (const auto& problem : plan.problems) {
-      alone.push_back(configs_alone(*problem, shared ? share_of_cus(*problem, plan, target) : target.compute_units(), target));
+    for (std::size_t i = 0; i < plan.problems.size(); ++i) {
+      alone.push_back(configs_alone(*plan.problems[i], shared ? share_of_cus(i, plan, target) : target.compute_units(), target));
       for (const ProblemSchedule& c : alone.back()) sizes.insert(c.threads());
     }
-    for (const bool fewer : {false, true})
+    for (const bool fewer : {false, true}) {
+      if (fewer && !plan.phases.empty()) break; // all waves go on with the next phase
       for (const int threads : sizes) {
         std::vector<Configs> choices;
         for (std::size_t i = 0; i < alone.size(); ++i)
           choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, orders[i], target));
         add_ranks(result, choices, plan, threads, target);
       }
+    }
   }
   if (!result.empty()) return result;
   Config last; // says what is wrong with a problem

@@ -24,7 +24,11 @@ std::vector<TensorPlan> tensors_of(const AnalysedSpec& spec) {
         if (t.memory() == name && std::ranges::find(result, t.name, &TensorPlan::name) == result.end()) result.push_back(t);
   };
   for (const Expr& input : spec.body.inputs) add(input->name);
-  for (const Output& output : spec.body.outputs) add(output.name);
+  for (const Output& output : spec.body.outputs) {
+    add(output.name);
+    for (TensorPlan& t : result) // in a later phase it is in place of nothing, if only an earlier one reads that
+      if (t.name == output.name) t.in_place_of = output.in_place_of;
+  }
   return result;
 }
 
@@ -91,6 +95,10 @@ std::optional<Refusal> FusedLaunch::why_not(const Config& c, const Plan& plan, c
                                          own.name, std::get<RowwiseConfig>(own.schedule.config).tiles),
                              fmt::format("use {}.tiles=1", own.name));
     if (auto why = why_no_registers(problem, own, c.threads(), target)) return why;
+    if (!plan.phases.empty() && own.threads() != c.threads())
+      return refuse_schedule(
+          plan, fmt::format("'{}' takes {} threads of {}, and all go on with the next phase", own.name, own.threads(), c.threads()),
+          fmt::format("give all problems as many waves or threads a row: {} threads", c.threads()));
   }
   if (const int lds = lds_of(c, plan, target); lds > target.lds_bytes())
     return refuse_schedule(plan, fmt::format("its problems take {} bytes of LDS, {} has {}", lds, target.arch(), target.lds_bytes()),
@@ -98,13 +106,16 @@ std::optional<Refusal> FusedLaunch::why_not(const Config& c, const Plan& plan, c
   return {};
 }
 
-// Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other, and registers, are those
-// of the most.
-Demand FusedLaunch::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
+namespace {
+
+// Of problems side by side. Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other,
+// and registers, are those of the most.
+Demand demand_side_by_side(const Plan& plan, const FusedLaunchConfig& c, std::size_t first, std::size_t count, const Target& target,
+                           const RunTimeSizes& sizes) {
   std::vector<Demand> all;
   Demand total{.workgroups = 0, .waves = 0};
   double waves = 0, waves_a_cu = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < c.problems.size(); ++i) {
+  for (std::size_t i = first; i < first + count; ++i) {
     const Plan& problem = *plan.problems[i];
     const Demand& own = all.emplace_back(problem.family->demand(problem, c.problems[i].schedule, target, sizes).value_or(Demand{}));
     total.workgroups += own.workgroups;
@@ -122,6 +133,19 @@ Demand FusedLaunch::demand(const Plan& plan, const Config& c, const Target& targ
   total.waves = waves / total.workgroups;
   total.per_cu = std::max(1.0, std::floor(waves_a_cu / (c.threads() / wave_size)));
   if (const int lds = lds_of(c, plan, target); lds > 0) total.per_cu = std::clamp<double>(target.lds_bytes() / lds, 1, total.per_cu);
+  return total;
+}
+
+} // namespace
+
+// Phases behind the first take what launches of their own would, less what a launch takes to begin; and an atomic there and back for each.
+Demand FusedLaunch::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
+  if (plan.phases.empty()) return demand_side_by_side(plan, c, 0, c.problems.size(), target, sizes);
+  const machine::Chip& chip = target.chip();
+  Demand total = demand_side_by_side(plan, c, 0, plan.phases[0], target, sizes);
+  for (std::size_t phase = 1, first = plan.phases[0]; phase < plan.phases.size(); first += plan.phases[phase++])
+    total.exit_ns +=
+        chip.atomic_ns - chip.floor_ns + cost_of(demand_side_by_side(plan, c, first, plan.phases[phase], target, sizes), chip).total();
   return total;
 }
 
@@ -152,6 +176,15 @@ KernelSource FusedLaunch::emit(const Plan& plan, const Config& c, const Target& 
                                waves_per_eu_attribute(waves_per_eu(c), without_agprs(c) ? "KILN_VGPRS_ONLY " : ""));
 }
 
+// What templates/handover.h loads: the number of launches, the count, and flags of places that were given up. Its barriers, and those of
+// problems, stand in loops over parts.
+static void promise_handover(Promises& p) {
+  Widths& loads = p.in_loops_with.empty() ? p.global_loads : p.loads_outside_loops;
+  if (loads.min_bytes > 0) loads.exceptions += 4;
+  p.max_barriers = {};
+  if (p.max_lds_bytes) *p.max_lds_bytes += 16;
+}
+
 Promises FusedLaunch::promises(const Plan& plan, const Config& c, const Target& target) {
   std::optional<Promises> total;
   for (std::size_t i = 0; i < c.problems.size(); ++i) {
@@ -159,6 +192,7 @@ Promises FusedLaunch::promises(const Plan& plan, const Config& c, const Target& 
     Promises own = problem.family->promises(problem, c.problems[i].schedule, target);
     total = total ? together(*total, own) : std::move(own);
   }
+  for (std::size_t phase = 1; phase < plan.phases.size(); ++phase) promise_handover(*total);
   limit_to_waves_per_eu(*total, waves_per_eu(c));
   return *total;
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "gen/families/common/family.h"
 #include "gen/families/common/fields.h"
+#include "gen/plan/phases/whole_rows.h"
 #include "templates/gemm_config.h"
 #include "templates/rowwise_config.h"
 
@@ -103,14 +104,7 @@ struct Gemm {
   static SumOrder invariant_order(const Plan& plan, const Target& target);
 };
 
-std::int64_t bound_of_rows(const Product& product); // of m
-
-// The most columns that the epilogue reduces together, if all that it reduces are groups of columns that tiles have whole, in LDS with
-// `rows` rows; else 0. Columns that share bytes count as a group.
-int group_in_tile(const Body& epilogue, std::span<const Product> products, std::int64_t rows);
-// Whether the epilogue reduces rows otherwise or has one value a row, and so has to wait for all of C; how the workgroup that has it then
-// deals out rows.
-bool reduces_rows(const Body& epilogue, std::span<const Product> products, std::int64_t rows);
+// How the workgroup that has all of C deals out its rows.
 RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config);
 
 // Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel prefetches while its last steps come.

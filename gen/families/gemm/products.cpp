@@ -9,13 +9,8 @@
 namespace kiln {
 namespace {
 
-constexpr std::int64_t max_rows = 128;         // as why_invalid of GemmConfig
-constexpr std::int64_t max_size = 1 << 24;     // the same
-constexpr std::int64_t max_cols_at_end = 1024; // 16 a lane
-// Groups of columns that tiles have whole: as wide as the widest vector of a lane at least, and two columns a lane of a wave at most.
-constexpr std::int64_t min_group = 8, max_group = 128;
-// Sums of a tile, of all rows and products. A plan is for any target: of the smallest LDS, less what else a kernel keeps there.
-constexpr std::int64_t max_in_tile = (machine::min_lds_bytes() - 4096) / 4;
+constexpr std::int64_t max_rows = 128;     // as why_invalid of GemmConfig
+constexpr std::int64_t max_size = 1 << 24; // the same
 
 // Columns of a product begin where rows of b, and blocks that share a scale, do in memory.
 void require_first_column(const Product& p) {
@@ -57,56 +52,7 @@ void require_sizes(const AnalysedSpec& spec) {
   for (const Product& p : spec.products) require_first_column(p);
 }
 
-bool is_of_rows(Op op) { return is_reduction(op) || op == Op::ungroup || needs_one_wave(info(op).kind); }
-
-bool is_of_groups(Op op) { return info(op).kind == OpKind::group_reduce || info(op).kind == OpKind::ungroup; }
-
-// One workgroup goes on with all rows, so that rows are few and short.
-void require_short_rows(const AnalysedSpec& spec) {
-  if (!reduces_rows(spec.body, spec.products, bound_of_rows(spec.products.front()))) return;
-  for (const Value& value : spec.body.values)
-    if (const Op op = value.expr.op(); is_of_rows(op) && spec.body.cols > max_cols_at_end)
-      throw UserError(fmt::format("operation '{}'", info(op).name),
-                      fmt::format("it stands in the epilogue of a matrix product, whose rows have {} columns", spec.body.cols),
-                      fmt::format("{}reduce rows in a kernel of their own: one workgroup reduces those of up to {} columns at the end",
-                                  is_of_groups(op)
-                                      ? fmt::format("take groups of {} to {} columns that divide n, at most {} numbers with all rows and "
-                                                    "products, or ",
-                                                    min_group, max_group, max_in_tile)
-                                      : "",
-                                  max_cols_at_end));
-}
-
 } // namespace
-
-std::int64_t bound_of_rows(const Product& p) {
-  const Dim& m = p.a.memory.shape()[0];
-  return m.is_dynamic() ? *m.max() : m.size();
-}
-
-int group_in_tile(const Body& epilogue, std::span<const Product> products, std::int64_t rows) {
-  const auto is_of_tile = [](const Value& v) { return !is_of_rows(v.expr.op()) || is_of_groups(v.expr.op()); };
-  const Product& first = products.front();
-  const std::int64_t count = std::ssize(products);
-  // MX operands of 8 bits load two words of every row in a step: wide tiles leave no registers for the sums of many rows.
-  const bool loads_much = first.a.encoding == Encoding::mx && first.b.bits() == 8 && rows > 16;
-  const std::int64_t widest = loads_much ? max_group / count : max_group;
-  const auto is_whole = [&](std::int64_t group) {
-    return group >= min_group && group <= widest && epilogue.cols % group == 0 && rows * count * group <= max_in_tile;
-  };
-  const auto is_stored = [](const TensorPlan& t) { return !t.output || t.extent == Extent::element || t.extent == Extent::group; };
-  if (!std::ranges::all_of(epilogue.group_sizes, is_whole)) return 0;
-  if (!std::ranges::all_of(epilogue.values, is_of_tile) || !std::ranges::all_of(epilogue.tensors, is_stored)) return 0;
-  if (!epilogue.group_sizes.empty()) return static_cast<int>(std::ranges::max(epilogue.group_sizes));
-  const bool shares_bytes = std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return is_packed(t.dtype); });
-  return shares_bytes ? static_cast<int>(min_group) : 0;
-}
-
-bool reduces_rows(const Body& epilogue, std::span<const Product> products, std::int64_t rows) {
-  if (group_in_tile(epilogue, products, rows) > 0) return false;
-  return std::ranges::any_of(epilogue.values, [](const Value& v) { return is_of_rows(v.expr.op()); }) ||
-         std::ranges::any_of(epilogue.tensors, [](const TensorPlan& t) { return t.output && t.extent != Extent::element; });
-}
 
 RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config) { return in_waves(epilogue, config.waves); }
 
@@ -117,7 +63,6 @@ void Gemm::lay_out(AnalysedSpec& spec) {
   require_sizes(spec);
   lay_out_rows(spec.body);
   if (spec.products.front().by_expert()) return require_by_expert(spec);
-  require_short_rows(spec);
   if (spec.body.outer_dims.size() > 1 || spec.body.space.size() != 2)
     throw UserError(fmt::format("kernel '{}'", spec.spec.name()), "its epilogue has more than two dimensions",
                     "give every operand [m, n], [n], [m, 1] or []");
