@@ -35,4 +35,12 @@ KernelSpec gemm_lora(const CatalogOptions& options) {
   return KernelSpec("gemm_lora").output("base", f32, matmul_nt(x, w)).output("shrunk", options.dtype, matmul_nt(x, a));
 }
 
+// The whole of it: the wide product is a phase behind the other two, in the same launch.
+KernelSpec gemm_lora_add(const CatalogOptions& options) {
+  const Expr x = input("x", options.dtype, {lora_rows(options), options.k});
+  const Expr w = input("w", options.dtype, {options.n, options.k}), a = input("a", options.dtype, {options.rank, options.k});
+  const Expr b = input("b", options.dtype, {options.n, options.rank});
+  return KernelSpec("gemm_lora_add").output("y", options.dtype, matmul_nt(x, w) + matmul_nt(cast(options.dtype, matmul_nt(x, a)), b));
+}
+
 } // namespace kiln

@@ -222,7 +222,7 @@ static std::string dispatch(const Plan& plan, std::span<const KernelParts> probl
   return text;
 }
 
-// Where phases meet in the workspace: their counts, and what they leave.
+// The part of the workspace in which phases meet: their counts, and what they leave.
 struct PhaseSpace {
   std::int64_t bytes = 0;
   std::vector<std::int64_t> counts = {}, between = {}; // their places, from the beginning of the workspace
@@ -262,7 +262,10 @@ static PhaseSpace phase_space(const Plan& plan, std::span<const KernelParts> pro
 
 // Phases in sequence: the workgroups of the first are launched, and go on with those behind it.
 static std::string phases_text(const Plan& plan, std::span<const KernelParts> problems, const PhaseSpace& space, int threads) {
-  const std::string workspace = workspace_name(plan), handover = unused_name("handover", plan.body.names);
+  const std::string workspace = workspace_name(plan);
+  const auto name_of = [&](const char* what, std::size_t number) {
+    return unused_name(fmt::format("{}{}", what, number), plan.body.names);
+  };
   std::string text;
   for (std::size_t i = 0; i < plan.between.size(); ++i)
     text += fmt::format("  {0}* const {1} = reinterpret_cast<{0}*>(static_cast<char*>({2}) + {3}ull);\n",
@@ -280,8 +283,8 @@ static std::string phases_text(const Plan& plan, std::span<const KernelParts> pr
     blocks.push_back(fmt::format("{}", fmt::join(counts, " + ")));
   }
   for (std::size_t i = 0; i < space.counts.size(); ++i)
-    text += fmt::format("  Handover {}{}(static_cast<char*>({}) + {}ull, {}, {});\n", handover, i, workspace, space.counts[i], blocks[i],
-                        blocks[i + 1]);
+    text += fmt::format("  Handover {}(static_cast<char*>({}) + {}ull, {}, {});\n", name_of("handover", i), workspace, space.counts[i],
+                        blocks[i], blocks[i + 1]);
   for (std::size_t phase = 0, problem = 0; phase < plan.phases.size(); problem += plan.phases[phase++]) {
     const std::string own = indented(dispatch(plan, problems, problem, plan.phases[phase], threads));
     if (phase == 0) {
@@ -289,9 +292,10 @@ static std::string phases_text(const Plan& plan, std::span<const KernelParts> pr
       continue;
     }
     const bool more = phase + 1 < plan.phases.size();
-    text += fmt::format("  if (!{}{}.arrive({})) return;\n", handover, phase - 1, phase == 1 ? "1" : fmt::format("done{}", phase - 2));
-    text += fmt::format("  {}{}{}.each([&](u32 {}) KILN_LAMBDA {{\n{}  }});\n", more ? fmt::format("const u32 done{} = ", phase - 1) : "",
-                        handover, phase - 1, block_name(plan), own);
+    const std::string handover = name_of("handover", phase - 1);
+    text += fmt::format("  if (!{}.arrive({})) return;\n", handover, phase == 1 ? "1" : name_of("done", phase - 2));
+    text += fmt::format("  {}{}.each([&](u32 {}) KILN_LAMBDA {{\n{}  }});\n",
+                        more ? fmt::format("const u32 {} = ", name_of("done", phase - 1)) : "", handover, block_name(plan), own);
   }
   return text;
 }

@@ -81,6 +81,7 @@ AnalysedSpec analyse_problems(const SpecGraph& graph, const std::vector<KernelSp
 // `graph` is of a spec with lines.
 AnalysedSpec analyse(const SpecGraph& graph, const Target& target) {
   require_sound_names(graph);
+  if (has_inner_products(graph)) return analyse_phases(graph, target);
   Problems problems = problems_of(graph);
   if (!problems.specs.empty()) return analyse_problems(graph, problems.specs, target);
   if (graph.has(OpKind::sort)) {

@@ -20,7 +20,7 @@ struct AnalysedSpec {
   std::optional<SortParts> sort = {};        // of pairs by expert, behind the rest
   // Those that problems_of gives, for a spec with several. Then the body has their tensors together, and no values.
   std::vector<std::shared_ptr<Plan>> problems = {};
-  // Of problems in sequence: how many each phase has, in their order; and what a phase leaves in the workspace for those behind it, as the
+  // Problems in sequence: how many each phase has, in their order; and what a phase leaves in the workspace for those behind it, as the
   // inputs that they read.
   std::vector<std::size_t> phases = {};
   std::vector<Expr> between = {};

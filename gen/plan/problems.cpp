@@ -81,7 +81,7 @@ void require_own_memory(const std::vector<KernelSpec>& problems) {
 } // namespace
 
 Problems problems_of(const SpecGraph& graph) {
-  const bool alone = graph.has(OpKind::experts) || graph.has(OpKind::sort) || has_part(graph);
+  const bool alone = graph.has(OpKind::sort) || has_part(graph);
   if (graph.spec.outputs().size() < 2 || alone) return {};
   if (std::optional<SplitSpec> split; is_one_problem(graph, split)) return {.split = std::move(split)};
   std::vector<KernelSpec> problems;

@@ -4,6 +4,7 @@
 #include "gen/plan/expert_sort.h"
 #include "gen/plan/output_order.h"
 #include "gen/plan/part.h"
+#include "gen/plan/phases/phases.h"
 #include "gen/plan/problems.h"
 #include "gen/plan/product.h"
 #include "gen/plan/view.h"
@@ -180,6 +181,7 @@ static bool is_scale_of_product(const SpecGraph& graph, const Expr& expr) {
 }
 
 Shape iteration_space(const SpecGraph& graph) {
+  if (has_inner_products(graph)) return iteration_space(SpecGraph::as_spelled(split_phases(graph).second));
   if (has_stacks(graph)) return iteration_space(SpecGraph::as_spelled(lower_stacks(graph).spec));
   if (graph.has(OpKind::sort)) return iteration_space(SpecGraph::as_spelled(split_sort(graph).rest));
   if (has_part(graph)) return iteration_space(SpecGraph::as_spelled(split_part(graph).rest));
@@ -257,6 +259,11 @@ void require_one_space(const SpecGraph& graph) {
 void validate(const KernelSpec& spec) {
   const SpecGraph graph(spec);
   require_sound_names(graph);
+  if (has_inner_products(graph)) {
+    const Phases phases = split_phases(graph);
+    validate(phases.first);
+    return validate(phases.second);
+  }
   if (problems_of(graph).specs.empty()) require_one_space(graph);
 }
 

@@ -76,6 +76,8 @@ struct F32Arithmetic {
     return static_cast<double>(round_to(cast.dtype, narrow(value), cast.saturate));
   }
 
+  double middle(double value) const { return value; }
+  double half_width(double) const { return 0; }
   double product(const ProductRows& rows) const {
     double sum = 0;
     for (std::size_t first = 0; first < rows.a.size();) {

@@ -24,6 +24,13 @@ struct RangeArithmetic {
   std::optional<double> certain(const Range& value) const { return value.lo == value.hi ? std::optional(value.lo) : std::nullopt; }
   Range between(double least, double most) const { return join(Range::exactly(least), Range::exactly(most)); }
   Range cast(const Node& cast, const Range& value) const { return cast_range(cast.dtype, cast.saturate, value); }
+  static bool is_certain(const Range& x) { return x.lo == x.hi && !x.maybe_nan; }
+  static bool is_bounded(const Range& x) { return x.has_numbers() && std::isfinite(x.lo) && std::isfinite(x.hi) && !x.maybe_nan; }
+  double middle(const Range& x) const { return is_certain(x) ? x.lo : is_bounded(x) ? x.lo + (x.hi - x.lo) / 2 : 0; }
+  double half_width(const Range& x) const {
+    if (is_certain(x)) return 0;
+    return is_bounded(x) ? (x.hi - x.lo) * (0.5 + 0x1p-50) : std::numeric_limits<double>::infinity();
+  }
   Range product(const ProductRows& rows) const {
     Range range = product_range(rows, addition_depth);
     range.maybe_nan |= absent_products && std::ranges::any_of(rows.b, [](double x) { return std::isinf(x); });

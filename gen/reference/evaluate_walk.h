@@ -39,6 +39,7 @@ private:
 //   std::optional<double> certain(const Value&) const;   the number, if there is but one
 //   Value between(double least, double most) const;      any number of these
 //   Value product(const ProductRows&) const;
+//   double middle(const Value&), half_width(const Value&) const; of what it may be; an infinite width if that is not known
 template <typename Arithmetic> class Walk {
 public:
   using Value = typename Arithmetic::Value;
@@ -56,7 +57,9 @@ public:
     for (const Expr& node : graph_.nodes)
       for (const Expr& operand : node.operands()) {
         ++uses[&operand.node()];
-        if (reads_itself(node, operand)) read.push_back(operand);
+        if (!reads_itself(node, operand)) continue;
+        if (info(operand.op()).kind == OpKind::product) matrices.insert(&operand.node()); // of experts, which multiply themselves
+        else read.push_back(operand);
       }
     for (const Expr& node : nodes_in_order(read))
       if (node.op() != Op::constant) matrices.insert(&node.node()); // others may use an equal number
@@ -76,8 +79,20 @@ private:
   // Operands that are read as tensors, and may have elements that nobody asks for.
   static bool reads_itself(const Expr& node, const Expr& operand) {
     const OpKind kind = info(node.op()).kind;
+    if (reads_computed_rows(node) && operand.same_node(node.operands()[0])) return false;
     return kind == OpKind::product || kind == OpKind::experts || kind == OpKind::scores ||
            (node.op() == Op::attention && operand.same_node(node.operands()[1]));
+  }
+
+  // Rows that a product multiplies, if they are computed.
+  ProductRows::Computed computed_rows(const Expr& product) const {
+    ProductRows::Computed rows;
+    if (!reads_computed_rows(product)) return rows;
+    for (const Value& value : grids_.at(&product.operands()[0].node()).values) {
+      rows.numbers.push_back(arithmetic_.middle(value));
+      rows.spread.push_back(arithmetic_.half_width(value));
+    }
+    return rows;
   }
 
   // An operand's values, of i32 as f32 unless the node takes integers or hands them on.
@@ -102,8 +117,10 @@ private:
     case OpKind::row_reduce:
     case OpKind::group_reduce: reduce(node, grid); break;
     case OpKind::ungroup: ungroup(node, grid); break;
-    case OpKind::product: grid.values = products_of(node, inputs_, grid.shape, arithmetic_); break;
-    case OpKind::experts: grid.values = products_by_expert(node, inputs_, grid.shape, arithmetic_); break;
+    case OpKind::product: grid.values = products_of(node, inputs_, grid.shape, arithmetic_, computed_rows(node)); break;
+    case OpKind::experts:
+      grid.values = products_by_expert(node, inputs_, grid.shape, arithmetic_, computed_rows(node.operands()[0]));
+      break;
     case OpKind::sort: sort(node, grid); break;
     case OpKind::scores: grid.values = scores_of_keys(node, inputs_, grid.shape, arithmetic_); break;
     case OpKind::attention: grid.values = attend(node, inputs_, operand_of(node, 0), arithmetic_); break;

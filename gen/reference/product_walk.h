@@ -13,14 +13,19 @@ namespace kiln::detail {
 class ProductRows {
 public:
   using Numbers = std::vector<double>;
-  ProductRows(const Expr& product, const Inputs& inputs)
-      : of_(operands_of(product)), inputs_(inputs), a_(tensor(of_.a.memory)), b_(tensor(of_.b.memory)), k_(a_.shape().back()),
-        n_(*(b_.shape().end() - 2)) {}
+  // Rows of a that are computed: their numbers, and how far each may lie off; no bound for those of which nothing is known.
+  struct Computed {
+    Numbers numbers, spread;
+  };
+  ProductRows(const Expr& product, const Inputs& inputs, Computed computed)
+      : of_(operands_of(product)), inputs_(inputs), computed_(std::move(computed)), b_(tensor(of_.b.memory)),
+        k_(of_.a.memory.shape().back().size()), n_(*(b_.shape().end() - 2)) {}
   std::int64_t n() const { return n_; } // of an expert
   // Whether numbers come with their scales, in place of scales().
   bool holds_scales() const { return of_.a.encoding == Encoding::mx; }
 
   Numbers row_of_a(std::int64_t row) const {
+    if (is_computed()) return part(computed_.numbers, row);
     if (of_.a.prologue == Prologue::norm) return normed(row, 0);
     Numbers numbers = decoded(of_.a, row);
     if (of_.a.prologue == Prologue::none) return numbers;
@@ -31,6 +36,7 @@ public:
   // How far numbers of a normed row may lie from row_of_a: those near the middle of two numbers of b's type are rounded to either. Of
   // others nothing.
   Numbers spread_of_a(std::int64_t row) const {
+    if (is_computed()) return part(computed_.spread, row);
     if (of_.a.prologue != Prologue::norm) return {};
     const double error = norm_error(row);
     Numbers low = normed(row, -error);
@@ -52,6 +58,8 @@ public:
   }
 
 private:
+  bool is_computed() const { return of_.a.memory.op() != Op::input; }
+  Numbers part(const Numbers& all, std::int64_t row) const { return {all.begin() + row * k_, all.begin() + (row + 1) * k_}; }
   static double rounded(DType type, float number) { return static_cast<double>(round_to(type, number)); }
   const Tensor& tensor(const Expr& input) const { return inputs_.tensors.at(input->name); }
   // The scales of an operand are [rows, groups], or have the groups in front.
@@ -81,7 +89,7 @@ private:
   float max_of_b() const { return static_cast<float>(max_finite(of_.b.memory.dtype())); }
   float absmax_of(std::int64_t row) const { // NaN is passed over
     float absmax = min_quantised_absmax;
-    for (std::int64_t i = 0; i < k_; ++i) absmax = std::fmax(absmax, std::fabs(a_.at(row * k_ + i)));
+    for (std::int64_t i = 0; i < k_; ++i) absmax = std::fmax(absmax, std::fabs(tensor(of_.a.memory).at(row * k_ + i)));
     return absmax;
   }
   // The numbers of a row times what norms it, times 1 + error, rounded to b's type.
@@ -123,7 +131,8 @@ private:
 
   const ProductOperands of_;
   const Inputs& inputs_;
-  const Tensor &a_, &b_;
+  const Computed computed_;
+  const Tensor& b_;
   std::int64_t k_, n_;
 };
 
@@ -142,7 +151,9 @@ void multiply_rows(const ProductRows& operands, const std::vector<std::int64_t>&
       const std::vector<float> scales = operands.scales(rows_of_a[r], first_of_b + c);
       double spread = 0;
       for (std::size_t i = 0; i < spreads[r].size(); ++i)
-        if (spreads[r][i] > 0) spread += spreads[r][i] * std::fabs(column[i] * static_cast<double>(scales[0]));
+        if (std::isinf(spreads[r][i])) spread = spreads[r][i];
+        else if (spreads[r][i] > 0)
+          spread += spreads[r][i] * std::fabs(scales.empty() ? column[i] : column[i] * static_cast<double>(scales[0]));
       put(r, c,
           arithmetic.product({.a = rows[r],
                               .b = column,
@@ -156,9 +167,9 @@ void multiply_rows(const ProductRows& operands, const std::vector<std::int64_t>&
 
 template <typename Arithmetic>
 std::vector<typename Arithmetic::Value> products_of(const Expr& node, const Inputs& inputs, const Sizes& shape,
-                                                    const Arithmetic& arithmetic) {
+                                                    const Arithmetic& arithmetic, ProductRows::Computed computed) {
   using Value = typename Arithmetic::Value;
-  const ProductRows operands(node, inputs);
+  const ProductRows operands(node, inputs, std::move(computed));
   std::vector<std::int64_t> rows;
   for (std::int64_t r = 0; r < shape[0]; ++r) rows.push_back(r);
   std::vector<Value> values(static_cast<std::size_t>(element_count(shape)), arithmetic.leaf(0));
@@ -171,10 +182,10 @@ std::vector<typename Arithmetic::Value> products_of(const Expr& node, const Inpu
 // by_expert: [tokens, top, n]; sum_of_experts: [tokens, n].
 template <typename Arithmetic>
 std::vector<typename Arithmetic::Value> products_by_expert(const Expr& node, const Inputs& inputs, const Sizes& shape,
-                                                           const Arithmetic& arithmetic) {
+                                                           const Arithmetic& arithmetic, ProductRows::Computed computed) {
   using Value = typename Arithmetic::Value;
   const Expr& product = node.operands()[0];
-  const ProductRows operands(product, inputs);
+  const ProductRows operands(product, inputs, std::move(computed));
   const Tensor &order = inputs.tensors.at(node.operands()[1]->name), &offsets = inputs.tensors.at(node.operands()[2]->name);
   const std::int64_t top = order.shape()[1], n = operands.n();
   const bool of_pairs = product.operands()[0].shape().size() == 3;

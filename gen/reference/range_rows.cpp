@@ -185,6 +185,7 @@ std::vector<Range> top_columns(std::span<const Range> elements, std::int64_t k) 
 }
 
 Range product_range(const ProductRows& rows, std::int64_t addition_depth) {
+  if (std::isinf(rows.spread)) return Range::anything();
   const bool scaled = !rows.scales.empty();
   double sum = 0, magnitudes = 0, vanishing = 0;
   bool infinite = false, negative_infinite = false, nan = false, integers = !scaled;
@@ -208,11 +209,13 @@ Range product_range(const ProductRows& rows, std::int64_t addition_depth) {
   }
   if (nan || (infinite && negative_infinite)) return Range::nan();
   if (infinite || negative_infinite) return with_infinity(infinite, magnitudes);
-  if (integers && vanishing == 0 && magnitudes <= 0x1p24) return Range::exactly(sum); // as every partial sum is a number of f32
+  if (integers && vanishing == 0 && rows.spread == 0 && magnitudes <= 0x1p24)
+    return Range::exactly(sum); // as every partial sum is a number of f32
   const auto n = static_cast<double>(rows.a.size());
   const double depth = scaled ? n + 1 : std::min(n - 1, static_cast<double>(addition_depth)) + 1;
   const double least = scaled ? 0x1p-149 : rows.holds_scales ? 0x1p-126 : 0; // of a sum that may be denormal
-  return with_error(sum, sum, magnitudes, magnitudes * sum_error(scaled ? 2 * n : n, depth) + vanishing + n * least + rows.spread);
+  return with_error(sum, sum, magnitudes,
+                    (magnitudes + rows.spread) * sum_error(scaled ? 2 * n : n, depth) + vanishing + n * least + rows.spread);
 }
 
 // Rises with the magnitude; infinity becomes NaN.

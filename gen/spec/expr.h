@@ -113,7 +113,8 @@ Expr ungroup(Expr x, std::int64_t group, const Dim& cols);
 // stands directly below an output. An input [groups, rows] so transposed is an a_scale: of matmul_nt_scaled and matmul_nt_mx_mx.
 Expr transpose(Expr x);
 // The matrix product a x b^T, [m, k] x [n, k] -> [m, n], in f32: every product of two elements exact, the sum in any order.
-// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number.
+// `a` and `b` are inputs, contiguous, with k in number. m is a run-time size of at most 128, or a number. `a` may be computed from another
+// product, with plain `b`: f32, or the type of a cast.
 // Types: f16 or bf16 with itself, an fp8 or i8; fp8 with fp8, i8 with i8.
 // Or they are expressions of inputs that say how numbers are decoded, or rows prepared: those that the products below stand for. Scales
 // that elements of a group or a row have in common are taken out of the sums. docs/guide.md lists them. A product that is written out so

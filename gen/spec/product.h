@@ -36,6 +36,9 @@ struct ProductOperands {
 // What an expression is as an operand. Nothing for one that no kernel multiplies by.
 std::optional<Operand> find_operand(const Expr& e);
 
+// Whether rows of a are computed, from another product. They are in memory when a phase of the launch has left them there.
+bool reads_computed_rows(const Expr& product);
+
 // The operands of a node of OpKind::product.
 ProductOperands operands_of(const Expr& product);
 

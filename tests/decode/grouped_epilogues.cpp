@@ -82,12 +82,8 @@ TEST_CASE("groups of columns behind a product do not wait for all of it") {
   const Expr y = silu(columns(both, 0, 256)) * columns(both, 256, 256);
   check_product(KernelSpec("gate").output("y", f32, y - ungroup(group_max(y, 128), 128, 256)), target("gfx942"), 1, 50);
   const Expr wide = product(64, 4096, 256);
-  expect_user_error(
-      [&] {
-        const Expr z = silu(columns(wide, 0, 2048)) * columns(wide, 2048, 2048);
-        make_plan(KernelSpec("gate").output("y", f32, group_max(z, 128)), target("gfx942"));
-      },
-      "operation 'group_max'", "2048 columns", "at most 15360 numbers with all rows");
+  const Expr z = silu(columns(wide, 0, 2048)) * columns(wide, 2048, 2048); // of more columns: a phase of its own
+  CHECK(make_plan(KernelSpec("gate").output("y", f32, group_max(z, 128)), target("gfx942")).phases.size() == 2);
 }
 
 TEST_CASE("rows normed inside the product: types, parts, tails, many rows, staged or not") {

@@ -45,7 +45,7 @@ KernelSpec in_place() {
 }
 
 // Two products, an input that is reduced alone, groups that no tile has whole, and running sums.
-KernelSpec unlike(std::int64_t) {
+KernelSpec unlike() {
   const Expr a = in("a", {m, k}), both = matmul_nt(a, in("b", {2 * n, k}));
   const Expr gate = columns(both, 0, n), up = columns(both, n, n), p = exp(gate - row_max(gate));
   return KernelSpec("unlike")
@@ -54,12 +54,35 @@ KernelSpec unlike(std::int64_t) {
       .output("sum", f32, row_sum(in("x", {m, n}) * up));
 }
 
+// A product and an adapter's: x w^T + (x a^T) b^T; the scale of each row a row's adapter, out of three.
+KernelSpec lora_by_row() {
+  const Expr x = in("x", {m, k}), order = in("order", {m, 1}, i32), offsets = in("offsets", {4}, i32);
+  const Expr shrunk = by_expert(matmul_nt(x, in("a", {3, 8, k})), order, offsets);
+  const Expr added = sum_of_experts(matmul_nt(cast(bf16, shrunk), in("b", {3, n, 8})), order, offsets, in("scale", {m, 1}, f32));
+  return KernelSpec("lora_by_row").output("y", bf16, matmul_nt(x, in("w", {n, k})) + added);
+}
+// The same adapter for all rows, in f32, and the result quantised: three phases.
+KernelSpec lora_quant(DType fp8) {
+  const Expr x = in("x", {m, k}), y = matmul_nt(x, in("w", {n, k})) + matmul_nt(matmul_nt(x, in("a", {64, k})), in("b", {n, 64}));
+  const Expr scale = row_absmax(y) / max_finite(fp8);
+  return KernelSpec("lora_quant").output("scale", f32, scale).output("q", fp8, y / scale);
+}
+// A layer of experts' kind: gate and up, what the second product multiplies and adds again, and a row sum in between.
+KernelSpec feed_forward() {
+  const Expr both = matmul_nt(in("x", {m, k}), in("w", {2 * n, k}));
+  const Expr h = cast(bf16, silu(columns(both, 0, n)) * columns(both, n, n)), p = cast(bf16, h / (1 + row_absmax(h)));
+  return KernelSpec("feed_forward").output("h", bf16, h).output("y", bf16, matmul_nt(p, in("down", {n, n})) + p);
+}
+
 std::vector<Case> cases(const Target& to) {
   CatalogOptions options{.dtype = bf16, .fp8 = to.fp8(), .m = 7, .n = n, .k = k};
   return {{"row quantisation", catalog_spec("gemm_gelu_residual_row_quant", options)},
           {"norm and quantisation", norm_quant(to.fp8())},
           {"outputs in place", in_place()},
-          {"two products, groups and sums", unlike(0)}};
+          {"two products, groups and sums", unlike()},
+          {"an adapter a row", lora_by_row()},
+          {"an adapter, and row quantisation", lora_quant(to.fp8())},
+          {"a product of a product", feed_forward()}};
 }
 
 // `change`: of the kernel's text; none without.
@@ -150,6 +173,19 @@ TEST_CASE("phases: workgroups one at a time") {
     CHECK(!find_mismatch(run.outputs, bounds(kernel)));
     const BuiltKernel forgetful = built(c.spec, to, {impatient, {"given_up_ = found >> 16", "given_up_ = 0"}});
     CHECK(find_mismatch(one_by_one(c, forgetful, inputs).outputs, bounds(forgetful)));
+  }
+}
+
+TEST_CASE("phases: adapters of ranks 8 to 64, within their bounds") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch);
+    for (const std::int64_t rank : {8, 16, 64})
+      for (const DType type : {bf16, f16}) {
+        if (!testing::runs_in_slice(to, static_cast<std::uint64_t>(rank) + (type == f16 ? 1 : 0))) continue;
+        const KernelSpec spec = catalog_spec("gemm_lora_add", {.dtype = type, .m = 16, .n = 1024, .k = 512, .rank = rank});
+        const auto wrong = testing::check_kernel(spec, to, static_cast<std::uint64_t>(rank), {.rows = 9, .special_values = rank == 64});
+        CHECK_MESSAGE(!wrong, wrong.value_or(""));
+      }
   }
 }
 

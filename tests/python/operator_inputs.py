@@ -359,6 +359,7 @@ REFERENCES = {
     "lora_shrink": by_expert,
     "lora_expand_add": lambda shrunk, b, order, offsets, base: by_expert(shrunk, b, order, offsets) + base,
     "gemm_lora": lambda x, w, a: (x @ w.T, x @ a.T),
+    "gemm_lora_add": lambda x, w, a, b: x @ w.T + (x @ a.T) @ b.T,
     "grouped_gemm": by_expert,
     "grouped_gemm_swiglu": lambda a, b, order, offsets: swiglu(by_expert(a, b, order, offsets)),
     "grouped_gemm_sum": lambda a, b, order, offsets, weights: (by_expert(a, b, order, offsets) * weights[..., None]).sum(1),

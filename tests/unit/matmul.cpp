@@ -6,6 +6,7 @@
 #include "gen/spec/preshuffle.h"
 #include <cmath>
 #include <doctest/doctest.h>
+#include <limits>
 
 using namespace kiln;
 
@@ -59,6 +60,29 @@ TEST_CASE("weights of 4 bits: the even k in the low half, rounded after the prod
   CHECK(c(31, 1) == -3);
   CHECK(c(32, 1) == 3.666015625f); // 11 * 1365 / 4096 = 3.66577, between 3.6640625 and 3.666015625 in f16
   CHECK(c(33, 1) == 4 * 0.333251953125f);
+}
+
+TEST_CASE("rows that are computed from a product: exact, and off by what they may be off") {
+  const Expr x = input("x", f32, {1, 4}), a = input("a", f32, {8, 4}), b = input("b", f32, {2, 8});
+  const KernelSpec spec = KernelSpec("two").output("y", f32, matmul_nt(matmul_nt(x, a) * 0.1F, b));
+  Inputs inputs;
+  for (const Expr& each : spec.inputs()) {
+    Tensor& tensor =
+        inputs.tensors.try_emplace(each->name, each.dtype(), std::vector{each.shape()[0].size(), each.shape()[1].size()}).first->second;
+    for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, static_cast<float>(i + 1));
+  }
+  double exact = 0; // row 1 of b is 9 to 16, row r of a 4r + 1 to 4r + 4
+  for (int r = 0; r < 8; ++r) exact += (9 + r) * 0.1 * (10.0 * 4 * r + 30);
+  CHECK(static_cast<double>(evaluate(spec, inputs).at("y").at(1)) == doctest::Approx(exact));
+  const Range range = evaluate_bounds(spec, inputs).at("y").ranges[1];
+  CHECK(range.lo < exact);
+  CHECK(range.hi > exact);
+  CHECK(range.hi - range.lo < exact * 0x1p-18);
+  const KernelSpec whole = KernelSpec("whole").output("y", f32, matmul_nt(matmul_nt(x, a), b)); // of integers: certain
+  const Range certain = evaluate_bounds(whole, inputs).at("y").ranges[1];
+  CHECK(certain.lo == certain.hi);
+  inputs.tensors.at("x").set(0, std::numeric_limits<float>::infinity());
+  CHECK(evaluate_bounds(whole, inputs).at("y").ranges[0].contains(std::numeric_limits<double>::infinity()));
 }
 
 TEST_CASE("products parse back, preshuffled or not") {

@@ -108,8 +108,8 @@ std::optional<Refusal> FusedLaunch::why_not(const Config& c, const Plan& plan, c
 
 namespace {
 
-// Of problems side by side. Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each other,
-// and registers, are those of the most.
+// What problems side by side demand. Bytes are the mean over all workgroups, instructions that over all waves that work; what follows each
+// other, and registers, are those of the most.
 Demand demand_side_by_side(const Plan& plan, const FusedLaunchConfig& c, std::size_t first, std::size_t count, const Target& target,
                            const RunTimeSizes& sizes) {
   std::vector<Demand> all;

@@ -34,7 +34,7 @@ struct FusedLaunch {
   using Config = FusedLaunchConfig;
   static constexpr std::string_view name = "fused_launch";
   static constexpr std::string_view remedy = "compute its outputs in several kernels";
-  static constexpr std::string_view words[] = {"is_surplus"};
+  static constexpr std::string_view words[] = {"is_surplus", "Handover"};
   static constexpr std::string_view leading_field = ".method"; // of any product
 
   static bool can_compute(const AnalysedSpec& spec);

@@ -1,6 +1,7 @@
 // Phases: what the first of two leaves for the second.
 #include "gen/plan/phases/phases.h"
 #include "gen/spec/names.h"
+#include "gen/spec/product.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <ranges>
@@ -25,11 +26,12 @@ bool needs_rows(const Expr& node) {
 class Splitter {
 public:
   explicit Splitter(const SpecGraph& graph) : graph_(graph) {
+    const bool inner = has_inner_products(graph);
     for (const Expr& node : graph.nodes) {
       const auto any_of = [&](const Nodes& of) {
         return std::ranges::any_of(node.operands(), [&](const Expr& operand) { return of.contains(&operand.node()); });
       };
-      if (any_of(late_) || needs_rows(node)) late_.insert(&node.node());
+      if (any_of(late_) || (inner ? reads_computed_rows(node) : needs_rows(node))) late_.insert(&node.node());
       if (any_of(of_products_) || info(node.op()).kind == OpKind::product) of_products_.insert(&node.node());
     }
   }
@@ -37,9 +39,12 @@ public:
   Phases run() {
     for (const Output& output : graph_.spec.outputs())
       if (!is_first(output)) leave(output.value);
-    for (const Expr& node : graph_.nodes)
+    for (const Expr& node : graph_.nodes) {
+      const bool reads = reads_computed_rows(node);
+      if (reads && !late_.contains(&node.operands()[0].node())) rows_.insert(&node.operands()[0].node());
       if (late_.contains(&node.node()))
-        for (const Expr& operand : node.operands()) leave(operand);
+        for (const Expr& operand : node.operands().subspan(reads ? 1 : 0)) leave(operand);
+    }
     compute_again();
     for (const Output& output : graph_.spec.outputs()) // what the first phase overwrites, the second cannot read
       if (is_first(output) && reads_in_second(output.in_place_of)) second_.insert(output.name);
@@ -69,7 +74,7 @@ private:
     if (of_products_.contains(&e.node()) && !late_.contains(&e.node())) left_.insert(&e.node());
   }
 
-  // Of what is left, the second phase computes again what follows from the rest; and bools, which are not stored.
+  // The second phase computes again what follows from the rest of what is left; and bools, which are not stored.
   void compute_again() {
     for (const Expr& node : graph_.nodes | std::views::reverse) {
       if (!is_left(node) || is_of_product(info(node.op()).kind)) continue;
@@ -80,13 +85,16 @@ private:
     }
   }
 
+  // What a product multiplies, and other operations read too, is there twice: an operand of a product is nothing else.
   void hand_over(Phases& result) {
-    for (const Expr& node : graph_.nodes) {
-      if (!is_left(node)) continue;
+    const auto stand_in = [&](const Expr& node) {
       const std::string name = unused_name(fmt::format("between{}", result.between.size()), graph_.names);
       result.first.output(name, node.dtype(), node);
-      const Expr& stand_in = result.between.emplace_back(input(name, node.dtype(), node.shape()));
-      stand_ins_.emplace(&node.node(), stand_in);
+      return result.between.emplace_back(input(name, node.dtype(), node.shape()));
+    };
+    for (const Expr& node : graph_.nodes) {
+      if (is_left(node)) stand_ins_.emplace(&node.node(), stand_in(node));
+      if (rows_.contains(&node.node())) row_stand_ins_.emplace(&node.node(), stand_in(node));
     }
   }
 
@@ -98,10 +106,13 @@ private:
         result.emplace(&node.node(), found->second);
         continue;
       }
+      const bool reads = reads_computed_rows(node) && rows_.contains(&node.operands()[0].node());
       const auto is_known = [&](const Expr& operand) { return result.contains(&operand.node()); };
-      if (info(node.op()).kind == OpKind::product || !std::ranges::all_of(node.operands(), is_known)) continue;
+      if (info(node.op()).kind == OpKind::product && !late_.contains(&node.node())) continue;
+      if (!std::ranges::all_of(node.operands().subspan(reads ? 1 : 0), is_known)) continue;
       Node copy = node.node();
-      for (Expr& operand : copy.operands) operand = result.at(&operand.node());
+      for (std::size_t i = reads ? 1 : 0; i < copy.operands.size(); ++i) copy.operands[i] = result.at(&copy.operands[i].node());
+      if (reads) copy.operands[0] = row_stand_ins_.at(&copy.operands[0].node());
       result.emplace(&node.node(), Expr(std::move(copy)));
     }
     return result;
@@ -115,7 +126,7 @@ private:
     for (const Expr& node : graph_.nodes | std::views::reverse) {
       if (!wanted.contains(&node.node()) || is_left(node)) continue;
       if (node.op() == Op::input && node->name == name) return true;
-      for (const Expr& operand : node.operands()) wanted.insert(&operand.node());
+      for (const Expr& operand : node.operands().subspan(reads_computed_rows(node) ? 1 : 0)) wanted.insert(&operand.node());
     }
     return false;
   }
@@ -124,10 +135,13 @@ private:
   Nodes of_products_, late_;     // what depends on a product; what needs rows
   Nodes left_;                   // what the first phase leaves for the second
   std::set<std::string> second_; // outputs that tiles could compute, but that the second phase has
-  std::unordered_map<const Node*, Expr> stand_ins_;
+  Nodes rows_;                   // what products of the second phase multiply
+  std::unordered_map<const Node*, Expr> stand_ins_, row_stand_ins_;
 };
 
 } // namespace
+
+bool has_inner_products(const SpecGraph& graph) { return std::ranges::any_of(graph.nodes, reads_computed_rows); }
 
 Phases split_phases(const SpecGraph& graph) { return Splitter(graph).run(); }
 

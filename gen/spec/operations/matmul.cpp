@@ -1,6 +1,7 @@
 // Matrix products: construction of their nodes, and what their operands must be.
 #include "gen/error.h"
 #include "gen/spec/attention.h"
+#include "gen/spec/graph.h"
 #include "gen/spec/product.h"
 #include <algorithm>
 #include <cmath>
@@ -13,11 +14,16 @@ namespace {
 std::string subject_of(Op op) { return fmt::format("operation '{}'", info(op).name); }
 
 // Operands in memory. `by_group`: scales with the groups in front, so that the last dimension is that of the rows.
-void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_preshuffled = false, bool by_group = false) {
+struct MatrixRules {
+  bool may_be_preshuffled = false, by_group = false, may_be_computed = false;
+};
+void require_matrix(Op op, std::string_view which, const Expr& e, const MatrixRules& rules = {}) {
+  const auto [may_be_preshuffled, by_group, may_be_computed] = rules;
   const auto subject = fmt::format("{}, operand {}", subject_of(op), which);
-  if (e.op() != Op::input)
-    throw UserError(subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
-                    "compute it in a kernel of its own: a product reads its operands from memory");
+  if (e.op() != Op::input && !may_be_computed)
+    throw UserError(
+        subject, fmt::format("it is a '{}', not an input", info(e.op()).name),
+        "compute it in a kernel of its own: a product reads its operands from memory, or rows that are computed from a product");
   if (e.shape().size() != 2 && e.shape().size() != 3)
     throw UserError(subject, fmt::format("its shape {} has {} dimensions", to_text(e.shape()), e.shape().size()),
                     "give it two: [m, k] or [n, k]; with experts [tokens, top, k] or [experts, n, k]");
@@ -28,9 +34,14 @@ void require_matrix(Op op, std::string_view which, const Expr& e, bool may_be_pr
                     "give k a number: kernels are specialised for it");
 }
 
+// Rows that are computed from another product: a phase of the launch leaves them in memory.
+bool is_of_product(const Expr& e) {
+  return std::ranges::any_of(nodes_in_order(std::span(&e, 1)), [](const Expr& node) { return info(node.op()).kind == OpKind::product; });
+}
+
 void require_matrices(Op op, const Expr& a, const Expr& b) {
-  require_matrix(op, "a", a);
-  require_matrix(op, "b", b, true);
+  require_matrix(op, "a", a, {.may_be_computed = op == Op::matmul_nt && is_of_product(a)});
+  require_matrix(op, "b", b, {.may_be_preshuffled = true});
   for (const Dim& dim : b.shape())
     if (dim.is_dynamic())
       throw UserError(subject_of(op), fmt::format("the rows '{}' of b are known only at launch", dim.name()),
@@ -51,7 +62,7 @@ void require_same_k(Op op, const Expr& a, const Expr& b) {
 // A scale or zero point of type `type`: one for every group of `what`, in `rows` rows.
 void require_scale(Op op, std::string_view which, const Expr& e, DType type, const Shape& shape, const std::string& what) {
   const bool by_group = which == "a_scale" && e.op() == Op::transpose; // of an input with the groups in front
-  require_matrix(op, which, by_group ? e.operands()[0] : e, false, by_group);
+  require_matrix(op, which, by_group ? e.operands()[0] : e, {.by_group = by_group});
   if (e.dtype() != type || !std::ranges::equal(e.shape(), shape, same_size))
     throw UserError(fmt::format("{}, operand {}", subject_of(op), which), fmt::format("it is {}, but {}", type_text(e), what),
                     fmt::format("give it {}{}", to_string(type), to_text(shape)));

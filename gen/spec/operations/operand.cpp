@@ -174,6 +174,10 @@ std::optional<Operand> find_operand(const Expr& e) {
   return {};
 }
 
+bool reads_computed_rows(const Expr& product) {
+  return info(product.op()).kind == OpKind::product && product.operands()[0].op() != Op::input;
+}
+
 ProductOperands operands_of(const Expr& product) {
   const std::span<const Expr> of = product.operands();
   ProductOperands result{{.memory = of[0]}, {.memory = of[1]}};
