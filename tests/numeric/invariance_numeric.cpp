@@ -114,6 +114,12 @@ KernelSpec long_rows_behind(const Dim& m) {
   const Expr product = matmul_nt(input("a", bf16, {m, 1024}), input("b", bf16, {1088, 1024}));
   return KernelSpec("long_rows_behind").output("c", bf16, product * rsqrt(row_mean(product * product) + 1e-5));
 }
+// An adapter beside a product, which its rows join in a second phase.
+KernelSpec product_of_product(const Dim& m) {
+  const Expr x = input("x", bf16, {m, 512}), shrunk = matmul_nt(x, input("a", bf16, {16, 512}));
+  return KernelSpec("product_of_product")
+      .output("y", bf16, matmul_nt(x, input("w", bf16, {96, 512})) + matmul_nt(shrunk, input("b", bf16, {96, 16})));
+}
 
 // Sequences have lengths of their own.
 Case attention(std::string_view name, const CatalogOptions& options) {
@@ -189,6 +195,7 @@ TEST_CASE("batch-invariant products") {
     check(written("a product beside rows", product_beside_rows, bounds_of_m()), to, ++seed);
     check(written("rows behind a product", rows_behind, bounds_of_m()), to, ++seed);
     check(written("a phase of rows behind a product", long_rows_behind, bounds_of_m()), to, ++seed);
+    check(written("a product of a product", product_of_product, bounds_of_m()), to, ++seed);
     check(written("groups behind a product", groups_behind, {1, 16, 48}), to, ++seed); // of more rows LDS has no room for four waves' sums
   }
 }
