@@ -23,6 +23,7 @@ template <WideRanksConfig config> class WideRanks {
   static_assert(why_invalid(config) == nullptr, "invalid WideRanksConfig");
   static constexpr int k = config.ranks, waves = config.waves(), threads = config.threads(), group = config.group, groups = config.groups();
   static constexpr int wanted = groups < k ? groups : k; // groups with candidates
+  static constexpr int searched = config.max_searched(), ranked = config.max_ranked();
   static constexpr int groups_a_lane = ceil_div(groups, threads), candidates_a_lane = ceil_div(wanted * group, threads);
   static constexpr int waves_with_ranks = ceil_div(k, wave_size);
 
@@ -70,17 +71,9 @@ public:
       const u32 g = i * threads + platform::thread_id();
       largest[i] = g < groups ? key_of(largest_[g]) : 0; // a group of NaN alone is one of minus infinity
     }
-    Selection<waves> of_groups{space()};
-    of_groups.find(largest, wanted);
-    of_groups.each(largest, [&](u32 place, int i) KILN_LAMBDA { list()[place] = static_cast<u32>(i) * threads + platform::thread_id(); });
-    platform::barrier();
-    f32 number[candidates_a_lane];
-    load_candidates(row, number);
-    const f32 least = detail::from_order(of_groups.threshold), bound = groups < k || least != least ? -platform::infinity : least;
-    const u32 count = gather_candidates(number, bound);
-    if (count <= gathered) [[likely]] rank_gathered(count);
-    else rank_all(number); // many are alike, or lie in few groups
-    sort_found();
+    if (platform::thread_id() < bins) sizes()[platform::thread_id()] = 0;
+    if (platform::thread_id() < 2) counts()[platform::thread_id()] = 0;
+    if (!rank_few(row, largest)) rank_all(row, largest);
     return {static_cast<f32>(sorted()[platform::thread_id() < k ? platform::thread_id() : 0])};
   }
   // Whether this wave has none of the ranks. It may end then.
@@ -103,15 +96,15 @@ public:
     return best.column == no_column ? 0.0f : static_cast<f32>(best.column);
   }
   template <int count> KILN_MEMBER f32 sum_up_to_rank(f32 value) const {
-    static __shared__ f32 totals[waves];
+    static __shared__ f32 totals[2][waves];
+    f32* const sums = totals[turn_++ % 2];
     RunningSum own;
     value = own.next(At{0, 1, false}, Vec<f32, 1>(platform::thread_id() < k ? value : 0.0f))[0];
-    platform::barrier(); // behind what read the totals of a sum before
-    totals[platform::thread_id() / wave_size] = own.before;
+    sums[platform::thread_id() / wave_size] = own.before;
     platform::barrier();
     f32 before = 0;
 #pragma unroll
-    for (int wave = 0; wave + 1 < waves_with_ranks; ++wave) before += platform::thread_id() / wave_size > static_cast<u32>(wave) ? totals[wave] : 0.0f;
+    for (int wave = 0; wave + 1 < waves_with_ranks; ++wave) before += platform::thread_id() / wave_size > static_cast<u32>(wave) ? sums[wave] : 0.0f;
     return value + before;
   }
   template <int count, class T, class V> KILN_MEMBER void store_ranks(T* tensor, V value, u64 row_stride = count) const {
@@ -123,7 +116,6 @@ public:
 
 private:
   using Candidate = u64; // its key, and the complement of its column: of those alike the first one is the largest
-  static constexpr int gathered = 1024, gathered_a_lane = gathered / threads;
   static KILN_MEMBER u32 key_of(f32 x) { return detail::in_order(x != x ? -platform::infinity : x); }
   static KILN_MEMBER f32* largest_in_lds() {
     static __shared__ f32 memory[config.tiles > 1 ? 1 : groups];
@@ -134,24 +126,29 @@ private:
     return memory;
   }
   static KILN_MEMBER u32* list() { // of groups
-    static __shared__ u32 memory[k];
+    static __shared__ u32 memory[searched];
+    return memory;
+  }
+  static KILN_MEMBER u32* columns_found() {
+    static __shared__ u32 memory[ranked];
     return memory;
   }
   static KILN_MEMBER Candidate* found() {
-    static __shared__ __attribute__((aligned(16))) Candidate memory[k + 2];
+    static __shared__ Candidate memory[ranked];
     return memory;
   }
-  struct Gathered {
-    f32 number;
-    u32 column;
-  };
-  static KILN_MEMBER Gathered* gathered_list() {
-    static __shared__ Gathered memory[gathered];
+  static KILN_MEMBER u32* counts() { // of groups and columns in lists
+    static __shared__ u32 memory[2];
     return memory;
   }
-  static KILN_MEMBER u32& found_count() {
-    static __shared__ u32 count;
-    return count;
+  static constexpr u32 bins = 256; // that candidates are sorted by
+  static KILN_MEMBER u32* sizes() {
+    static __shared__ u32 memory[bins];
+    return memory;
+  }
+  static KILN_MEMBER u32* firsts() {
+    static __shared__ u32 memory[bins];
+    return memory;
   }
   static KILN_MEMBER u32* sorted() { // columns
     static __shared__ u32 memory[k];
@@ -162,128 +159,142 @@ private:
   template <class T> KILN_DEVICE void store_one(T* place, f32 value) { store_chunk<T, 1>(place, 0, 0, to<T>(Vec<f32, 1>(value))); }
   template <class T> KILN_DEVICE void store_one(T* place, i32 value) { store_chunk<T, 1>(place, 0, 0, to<T>(Vec<i32, 1>(value))); }
 
-  // A wave reads a group at a time, so that candidates lie in the order of columns.
+  // A place in a list for each lane's `own`; lists are in any order.
+  static KILN_MEMBER u32 place_in(u32* count, u32 own) {
+    const u32 up_to = platform::sum_up_to_lane(own);
+    return platform::add_in_workgroup(count, platform::read_lane(up_to, wave_size - 1)) + up_to - own;
+  }
+
+  // Ranks the elements that are not below a bound that k groups at least, and few more, do not lie below. False where those are many:
+  // many are alike, or lie in few groups.
+  template <class T> static KILN_MEMBER bool rank_few(const T* row, const u32 (&largest)[groups_a_lane]) {
+    if constexpr (groups <= searched) return false;
+    Selection<waves> of_groups{space()};
+    of_groups.find(largest, k, searched);
+    if (!of_groups.selects_all_ties()) [[unlikely]] return false;
+    u32 own = 0;
+#pragma unroll
+    for (int i = 0; i < groups_a_lane; ++i) own += largest[i] > of_groups.threshold ? 1 : 0;
+    u32 place = place_in(&counts()[0], own);
+#pragma unroll
+    for (int i = 0; i < groups_a_lane; ++i)
+      if (largest[i] > of_groups.threshold) list()[place++] = static_cast<u32>(i) * threads + platform::thread_id();
+    platform::barrier();
+    find_columns(row, of_groups.above, detail::from_order(of_groups.threshold + 1));
+    const u32 count = platform::uniform(counts()[1]);
+    if (count > static_cast<u32>(ranked)) [[unlikely]] return false;
+    const u32 t = platform::thread_id(), column = columns_found()[t < count ? t : 0];
+    const u32 key = key_of(to<f32>(load_chunk<T, 1>(row, column * static_cast<u32>(sizeof(T)), 0))[0]);
+    sort(static_cast<u64>(key) << 32 | ~column, count, of_groups.threshold, of_groups.most);
+    return true;
+  }
+  // Lists the columns of the listed groups whose elements are not below the bound, as far as there is room; and how many there are.
+  template <class T> static KILN_MEMBER void find_columns(const T* row, u32 listed, f32 bound) {
+    constexpr int rest = config.cols % group, part = rest % 4 == 0 ? 4 : rest % 2 == 0 ? 2 : 1; // rows end between parts
+    constexpr int lanes = group / part, turns = ceil_div(searched, waves * part);
+    static_assert(turns * part <= 64);
+    const auto first_column = [&](int turn) KILN_LAMBDA {
+      const u32 of_list = turn * waves * part + platform::thread_id() / lanes, lane_part = platform::lane_id() % lanes * part;
+      const u32 column = list()[of_list < listed ? of_list : 0] * group + lane_part;
+      return of_list < listed ? column : static_cast<u32>(config.cols);
+    };
+    decltype(load_chunk<T, part>(row, 0, 0)) read[turns];
+#pragma unroll
+    for (int i = 0; i < turns; ++i) {
+      const u32 column = first_column(i);
+      read[i] = load_chunk<T, part>(row, (column < static_cast<u32>(config.cols) ? column : 0) * static_cast<u32>(sizeof(T)), 0);
+    }
+    u64 hits = 0;
+#pragma unroll
+    for (int i = 0; i < turns; ++i) {
+      const bool exists = first_column(i) < static_cast<u32>(config.cols);
+      const auto x = to<f32>(read[i]);
+#pragma unroll
+      for (int e = 0; e < part; ++e) hits |= exists && x[e] >= bound ? u64{1} << (i * part + e) : 0;
+    }
+    u32 place = place_in(&counts()[1], platform::count_lanes(hits));
+    while (hits != 0 && place < static_cast<u32>(ranked)) {
+      const u32 hit = platform::lowest_lane(hits);
+      columns_found()[place++] = first_column(hit / part) + hit % part;
+      hits &= hits - 1;
+    }
+    platform::barrier();
+  }
+
+  // The same of all rows: those alike in the order of their columns. A wave reads a group at a time.
   static KILN_MEMBER u32 group_of_candidate(int i) { return static_cast<u32>(i) * waves + platform::uniform(platform::thread_id() / wave_size); }
   static KILN_MEMBER u32 column_of_candidate(int i) { return platform::uniform(list()[group_of_candidate(i)]) * group + platform::lane_id(); }
   static KILN_MEMBER bool has_candidate(int i) {
     return (wanted % waves == 0 || group_of_candidate(i) < static_cast<u32>(wanted)) &&
            (config.cols % group == 0 || column_of_candidate(i) < static_cast<u32>(config.cols));
   }
-  template <class T> static KILN_MEMBER void load_candidates(const T* row, f32 (&number)[candidates_a_lane]) {
+  template <class T> static KILN_MEMBER void rank_all(const T* row, const u32 (&largest)[groups_a_lane]) {
+    platform::barrier();
+    Selection<waves> of_groups{space()}, of_columns{space()};
+    of_groups.find(largest, wanted, wanted);
+    of_groups.each(largest, [&](u32 place, int i) KILN_LAMBDA { list()[place] = static_cast<u32>(i) * threads + platform::thread_id(); });
+    platform::barrier();
+    u32 key[candidates_a_lane];
 #pragma unroll
     for (int i = 0; i < candidates_a_lane; ++i) {
       const u32 from = has_candidate(i) ? column_of_candidate(i) : 0;
-      number[i] = to<f32>(load_chunk<T, 1>(row, from * static_cast<u32>(sizeof(T)), 0))[0];
+      key[i] = key_of(to<f32>(load_chunk<T, 1>(row, from * static_cast<u32>(sizeof(T)), 0))[0]);
     }
-  }
-
-  // Those that are not below the bound, in any order, as far as there is room; and how many there are. NaN counts as minus infinity.
-  static KILN_MEMBER u32 gather_candidates(const f32 (&number)[candidates_a_lane], f32 bound) {
-    if (platform::thread_id() == 0) found_count() = 0;
-    platform::barrier();
-    u32 own = 0;
-    const bool takes_all = bound == -platform::infinity;
 #pragma unroll
-    for (int i = 0; i < candidates_a_lane; ++i) own += (takes_all || number[i] >= bound) && has_candidate(i) ? 1 : 0;
-    const u32 up_to = platform::sum_up_to_lane(own), of_wave = platform::read_lane(up_to, wave_size - 1);
-    u32 place = platform::add_in_workgroup(&found_count(), of_wave) + up_to - own;
-#pragma unroll
-    for (int i = 0; i < candidates_a_lane; ++i) {
-      const f32 again = platform::opaque_registers(number[i]); // compared anew: kept, the lanes take more scalar registers than there are
-      if ((takes_all || again >= bound) && has_candidate(i)) {
-        if (place < gathered) gathered_list()[place] = {again, column_of_candidate(i)};
-        ++place;
-      }
-    }
-    platform::barrier();
-    return platform::uniform(found_count());
-  }
-
-  // Selects the k largest of a list in any order: of those alike the first columns.
-  static KILN_MEMBER void rank_gathered(u32 count) {
-    u32 key[gathered_a_lane], column[gathered_a_lane];
-#pragma unroll
-    for (int i = 0; i < gathered_a_lane; ++i) {
-      const u32 place = i * threads + platform::thread_id();
-      const Gathered one = gathered_list()[place < count ? place : 0];
-      key[i] = place < count ? key_of(one.number) : 0;
-      column[i] = one.column;
-    }
-    Selection<waves> by_key{space()}, by_column{space()};
-    by_key.find(key, k);
-    u32 ties[gathered_a_lane];
-    if (!by_key.selects_all_ties()) {
-#pragma unroll
-      for (int i = 0; i < gathered_a_lane; ++i) ties[i] = key[i] == by_key.threshold ? ~column[i] : 0;
-      platform::barrier();
-      by_column.find(ties, by_key.ties);
-    }
-    if (platform::thread_id() == 0) found_count() = 0;
-    platform::barrier();
-#pragma unroll
-    for (int i = 0; i < gathered_a_lane; ++i) {
-      const bool is_tie = !by_key.selects_all_ties() && key[i] == by_key.threshold &&
-                          (by_column.selects_all_ties() ? ~column[i] > by_column.threshold : ~column[i] >= by_column.threshold);
-      const bool is_selected = key[i] > by_key.threshold || is_tie;
-      const u64 lanes = platform::lanes_where(is_selected);
-      const u32 first = platform::add_in_workgroup(&found_count(), platform::count_lanes(lanes));
-      if (is_selected) found()[first + platform::lanes_below(lanes)] = static_cast<u64>(key[i]) << 32 | ~column[i];
-    }
-  }
-  // The same of all candidates.
-  static KILN_MEMBER void rank_all(const f32 (&number)[candidates_a_lane]) {
-    u32 key[candidates_a_lane];
-#pragma unroll
-    for (int i = 0; i < candidates_a_lane; ++i) key[i] = has_candidate(i) ? key_of(number[i]) : 0;
-    Selection<waves> of_columns{space()};
-    of_columns.find(key, k);
+    for (int i = 0; i < candidates_a_lane; ++i) key[i] = has_candidate(i) ? key[i] : 0;
+    of_columns.find(key, k, k);
     of_columns.each(key, [&](u32 place, int i) KILN_LAMBDA { found()[place] = static_cast<u64>(key[i]) << 32 | ~column_of_candidate(i); });
+    platform::barrier();
+    sort(found()[platform::thread_id() < k ? platform::thread_id() : 0], k, of_columns.threshold, of_columns.most);
   }
 
-  // A rank is how many come before. Parts of the list are counted by different waves, two candidates at a time.
-  static KILN_MEMBER void sort_found() {
-    constexpr int parts = waves / waves_with_ranks, pairs = ceil_div(ceil_div(k, parts), 2);
-    static __shared__ u32 before[parts][waves_with_ranks * wave_size];
-    if (platform::thread_id() == 0) found()[k] = 0, found()[k + 1] = 0;
+  // The first `count` lanes have a candidate each, with keys from `least` to `most`. Those of a part of that range lie side by side; a rank is
+  // how many lie before the part, and how many of it come before.
+  static KILN_MEMBER void sort(Candidate mine, u32 count, u32 least, u32 most) {
+    const u32 lane = platform::lane_id(), range = most - least, shift = range < bins ? 0 : 24 - platform::leading_zeros(range);
+    const u32 bin = (static_cast<u32>(mine >> 32) - least) >> shift;
+    const bool exists = platform::thread_id() < count;
+    u32 of_bin = 0;
+    if (exists) of_bin = platform::add_to_each_in_workgroup(&sizes()[bin], 1);
     platform::barrier();
-    const u32 wave = platform::uniform(platform::thread_id() / wave_size), part = wave / waves_with_ranks;
-    const u32 own = wave % waves_with_ranks * wave_size + platform::lane_id();
-    const Candidate mine = found()[own < k ? own : 0];
-    if (part < parts) {
-      u32 here = 0;
-      const u32 first = part * pairs;
-#pragma unroll 8
-      for (u32 i = 0; i < pairs; ++i) {
-        const u32 pair = first + i < (k + 1) / 2 ? first + i : k / 2; // a pair beyond the list counts for nothing
-        const auto others = *reinterpret_cast<const Vec<u64, 2>*>(found() + 2 * pair);
-        const bool exists = first + i < (k + 1) / 2;
-        here += (exists && others.x > mine ? 1 : 0) + (exists && others.y > mine ? 1 : 0);
+    if (platform::uniform(platform::thread_id() / wave_size) == 0) {
+      u32 here[bins / wave_size], sum = 0;
+      const u32 last = bins - 1 - bins / wave_size * lane; // from the largest down
+#pragma unroll
+      for (u32 i = 0; i < bins / wave_size; ++i) sum += here[i] = sizes()[last - i];
+      u32 before = platform::sum_up_to_lane(sum) - sum;
+#pragma unroll
+      for (u32 i = 0; i < bins / wave_size; ++i) {
+        firsts()[last - i] = before;
+        before += here[i];
       }
-      before[part][own] = here;
     }
     platform::barrier();
-    if (part == 0 && own < k) {
-      u32 rank = 0;
-#pragma unroll
-      for (int p = 0; p < parts; ++p) rank += before[p][own];
-      sorted()[rank] = ~static_cast<u32>(mine);
-    }
+    const u32 first = exists ? firsts()[bin] : 0, size = exists ? sizes()[bin] : 0;
+    if (exists) found()[first + of_bin] = mine;
+    platform::barrier();
+    u32 rank = first;
+#pragma unroll 4
+    for (u32 i = 0; i < size; ++i) rank += found()[first + i] > mine ? 1 : 0;
+    if (exists && rank < static_cast<u32>(k)) sorted()[rank] = ~static_cast<u32>(mine);
     platform::barrier();
   }
 
-  // What waves with ranks have, each the same in its lanes, in the order of waves.
-  template <class V, class Combine> static KILN_MEMBER V combined(V value, Combine combine) {
-    static __shared__ V slots[waves];
-    platform::barrier(); // behind what read the slots before
-    slots[platform::thread_id() / wave_size] = value;
+  // What waves with ranks have, each the same in its lanes, in the order of waves. Reductions take two sets of slots in turn: what read a
+  // set lies before the barrier of the next reduction.
+  template <class V, class Combine> KILN_MEMBER V combined(V value, Combine combine) const {
+    static __shared__ V slots[2][waves];
+    V* const own = slots[turn_++ % 2];
+    own[platform::thread_id() / wave_size] = value;
     platform::barrier();
-    V total = slots[0];
+    V total = own[0];
 #pragma unroll
-    for (int wave = 1; wave < waves_with_ranks; ++wave) total = combine(total, slots[wave]);
+    for (int wave = 1; wave < waves_with_ranks; ++wave) total = combine(total, own[wave]);
     return total;
   }
 
   u32 row_;
+  mutable u32 turn_ = 0; // of reductions: known where they are compiled
   Row<config.streamed()> tile_;
   u32* counter_ = nullptr;
   f32* largest_;

@@ -22,7 +22,11 @@ struct WideRanksConfig {
   }
   // 4-byte words: a counter a row, then its groups.
   constexpr int workspace_words() const { return tiles > 1 ? 1 + groups() : 0; }
-  constexpr int lds_bytes() const { return (tiles > 1 ? 0 : 4 * groups()) + 16 * (1024 + ranks); } // an upper bound, by less than 1 KiB
+  // Groups that are searched, and elements of them that are ranked, without a look at which of those alike come first: a threshold that
+  // keeps no more is found in a round or two.
+  constexpr int max_searched() const { return ranks + group; }
+  constexpr int max_ranked() const { return ceil_div(ranks + 2 * group, wave_size) * wave_size; }
+  constexpr int lds_bytes() const { return (tiles > 1 ? 0 : 4 * groups()) + 8 * 1024 + 20 * max_ranked(); } // an upper bound, by less than 2 KiB
   bool operator==(const WideRanksConfig&) const = default;
 };
 

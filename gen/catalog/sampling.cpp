@@ -51,13 +51,13 @@ KernelSpec sample_gumbel(const CatalogOptions& options) {
 KernelSpec sample_top_k_top_p(const CatalogOptions& options) {
   const Expr logits = logits_of("logits", options);
   const std::int64_t ranks = std::min(max_ranks, options.cols);
-  const Expr top = row_top(logits, ranks), rank = round(row_cumsum(cast(f32, top >= 0))) - 1; // 0, 1, ..., exactly
+  const Expr top = row_top(logits, ranks), rank = ranks > 1 ? iota({ranks}) : Expr(0);
   const Expr z = div_exact(pick(logits, top), some_temperature(options));
   const Expr share = select(rank < number_of_row("k", i32, options), exp(z - row_max(z)), 0);
   const Expr before = row_cumsum(share) - share; // those of the ranks above
   const Expr stays = logical_and(before < number_of_row("p", f32, options) * row_sum(share), share >= number_of_row("min_p", f32, options));
-  const Expr noisy = select(logical_or(rank < 1, logical_and(stays, share > 0)), z + gumbel_of_token(top, options),
-                            -std::numeric_limits<double>::infinity());
+  const Expr noisy = z + select(logical_or(rank < 1, logical_and(stays, share > 0)), gumbel_of_token(top, options),
+                                -std::numeric_limits<double>::infinity());
   return KernelSpec("sample_top_k_top_p").output("token", i32, row_sum(select(eq(rank, row_argmax(noisy)), top, 0)));
 }
 

@@ -1,9 +1,13 @@
-// Device memory and arguments for a record: all buffers hold zeros, but for what decides which rows and how many a kernel reads.
+// Device memory and arguments for a record: all buffers hold zeros, but for what decides which rows and how many a kernel reads, and what
+// is ranked.
 #include "runtime/launch/record.h"
 #include "gen/error.h"
 #include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
 #include "gen/reference/length_check.h"
+#include "gen/reference/random.h"
+#include "gen/spec/dtype.h"
+#include "gen/spec/graph.h"
 #include "isa_checks/object/code_object.h"
 #include <algorithm>
 #include <cstring>
@@ -33,6 +37,8 @@ public:
     for (const IndexUse& use : index_uses(spec))
       if (const std::int64_t rows = size_of(use.rows.shape().front()); rows > 0)
         fill(use.index, [&](std::int64_t i) { return i % rows; }); // one after the other
+    for (const Expr& node : nodes_in_order(spec))
+      if (node.op() == Op::row_top && node.operands()[0].op() == Op::input) fill_ranked(node.operands()[0]);
   }
 
   exec::Memory memory;
@@ -82,6 +88,16 @@ private:
     const SortedPairs sorted = sort_pairs(experts, count);
     fill(use.order, [&](std::int64_t i) { return sorted.order[static_cast<std::size_t>(i)]; });
     fill(use.offsets, [&](std::int64_t i) { return sorted.offsets[static_cast<std::size_t>(i)]; });
+  }
+  // Numbers with a mean of 0 and a deviation of 2.4, about as the normal distribution has them: which are alike decides how ranks are
+  // found.
+  void fill_ranked(const Expr& input) {
+    Random random(1);
+    fill(input, [&](std::int64_t) {
+      double sum = 0; // of 12 uniform numbers: a deviation of 1
+      for (int i = 0; i < 12; ++i) sum += random.uniform(-0.5, 0.5);
+      return from_f32(input.dtype(), static_cast<float>(2.4 * sum), true);
+    });
   }
   template <typename Number> void fill(const Expr& input, Number number) {
     const std::span<std::byte> bytes = memory.bytes(addresses_.at(input->name));

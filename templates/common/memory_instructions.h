@@ -31,7 +31,7 @@ KILN_DEVICE u32 add_in_workgroup(u32* count, u32 by) {
   return uniform(before);
 }
 // Every lane adds to a count of its own in LDS.
-KILN_DEVICE void add_to_each_in_workgroup(u32* count, u32 by) { __hip_atomic_fetch_add(count, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); }
+KILN_DEVICE u32 add_to_each_in_workgroup(u32* count, u32 by) { return __hip_atomic_fetch_add(count, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); }
 KILN_DEVICE bool exchange_in_workgroup(u32* count, u32& from, u32 to) {
   if (lane_id() == 0) __hip_atomic_compare_exchange_strong(count, &from, to, __ATOMIC_RELAXED, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP);
   const u32 wanted = to + 1;

@@ -19,18 +19,20 @@ template <int waves> struct Selection {
   using Space = SelectionSpace<waves>;
   Space& space;
   u32 threshold = 0, ties = ~0u; // what is above it is selected, and so many that equal it: the first ones
+  u32 above = 0, most = 0;       // keys above the threshold, and the largest one
 
-  // Finds the `wanted`-th largest of all keys that are not 0; there are so many. Key i of thread t has the place i * threads + t.
-  template <int N> KILN_MEMBER void find(const u32 (&key)[N], u32 wanted) {
+  // Finds the `wanted`-th largest of all keys that are not 0; there are so many. Key i of thread t has the place i * threads + t. With more
+  // `room` it ends at a lower threshold that no more keys than that are above.
+  template <int N> KILN_MEMBER void find(const u32 (&key)[N], u32 wanted, u32 room) {
     for (u32 i = platform::thread_id(); i < Space::rounds * Space::bins; i += threads) space.counts[i / Space::bins][i % Space::bins] = 0;
-    const auto [most, least] = extremes(key);
+    const u32 least = find_extremes(key);
     u32 low = most == least ? 0 : 32 - platform::leading_zeros(most ^ least); // bits that keys differ in, from the right
     u64 prefix = static_cast<u64>(most) >> low;
 #pragma nounroll
     for (u32 round = 0; low > 0; ++round) {
-      const u32 width = low < 8 ? low : 8, above = low;
+      const u32 width = low < 8 ? low : 8, from = low;
       low -= width;
-      const auto of_prefix = static_cast<u32>(~u64{0} << above), begin = static_cast<u32>(prefix << above); // all have the first one
+      const auto of_prefix = static_cast<u32>(~u64{0} << from), begin = static_cast<u32>(prefix << from); // all have the first one
 #pragma unroll
       for (int i = 0; i < N; ++i)
         if (key[i] != 0 && (key[i] & of_prefix) == begin)
@@ -38,8 +40,10 @@ template <int waves> struct Selection {
       platform::barrier();
       const auto [bin, before, inside] = bin_of(space.counts[round], wanted);
       wanted -= before;
+      above += before;
       prefix = prefix << width | bin;
-      if (inside == wanted) { // all of the bin
+      if (above + inside <= room) { // all of the bin
+        above += inside;
         threshold = platform::max(static_cast<u32>(prefix << low), 1u) - 1;
         return;
       }
@@ -73,11 +77,9 @@ template <int waves> struct Selection {
   }
 
 private:
-  struct Extremes {
-    u32 most, least;
-  };
-  template <int N> KILN_MEMBER Extremes extremes(const u32 (&key)[N]) const {
-    u32 most = 0, inverse = 0; // of the smallest: what is nothing has the smallest inverse
+  // The largest key becomes `most`; the smallest that is not 0 comes back.
+  template <int N> KILN_MEMBER u32 find_extremes(const u32 (&key)[N]) {
+    u32 inverse = 0; // of the smallest: what is nothing has the smallest inverse
 #pragma unroll
     for (int i = 0; i < N; ++i) {
       most = platform::max(most, key[i]);
@@ -87,9 +89,8 @@ private:
     space.most[wave] = detail::largest_of_wave(most);
     space.least[wave] = detail::largest_of_wave(inverse);
     platform::barrier();
-    most = detail::largest_of_wave(space.most[lane % waves]);
-    inverse = detail::largest_of_wave(space.least[lane % waves]);
-    return {platform::uniform(most), ~platform::uniform(inverse)};
+    most = platform::uniform(detail::largest_of_wave(space.most[lane % waves]));
+    return ~platform::uniform(detail::largest_of_wave(space.least[lane % waves]));
   }
 
   struct Bin {

@@ -3,7 +3,7 @@
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
-#include "tests/numeric/check_kernel.h"
+#include "tests/numeric/check_on_both.h"
 #include <cmath>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -11,15 +11,9 @@
 
 namespace ranks_numeric {
 using namespace kiln;
+using testing::check_on_both;
 
 namespace {
-
-void check(const KernelSpec& spec, const testing::CheckOptions& options, std::uint64_t seed = 1) {
-  for (const std::string_view arch : known_archs()) {
-    const auto wrong = testing::check_kernel(spec, target(arch), seed, options);
-    CHECK_MESSAGE(!wrong, wrong.value_or(""));
-  }
-}
 
 const Dim tokens = dynamic("tokens");
 
@@ -40,26 +34,27 @@ TEST_CASE("the largest elements of rows of every width, ties to the lower column
        {std::tuple(i8, 1, 1), std::tuple(f16, 2, 2), std::tuple(f16, 60, 16), std::tuple(bf16, 64, 1), std::tuple(f32, 127, 8),
         std::tuple(i8, 256, 8), std::tuple(f16, 1000, 3), std::tuple(f32, 1024, 16)}) {
     CAPTURE(fmt::format("{} {} of {}", to_string(type), k, cols));
-    check(ranked(type, cols, k), {.rows = 5});
-    if (cols == 60 || cols == 1024) check(ranked(type, cols, k), {.rows = 6, .special_values = true}, 7);
+    check_on_both(ranked(type, cols, k), {.rows = 5});
+    if (cols == 60 || cols == 1024) check_on_both(ranked(type, cols, k), {.rows = 6, .special_values = true}, 7);
   }
 }
 
 TEST_CASE("ranks of numbers that share a byte: a lane has two of them at least") {
   const Expr x = input("x", e2m1, {tokens, 64});
-  check(KernelSpec("k").output("top", i32, row_top(x, 4)).output("most", f32, row_max(pick(x, row_top(x, 4)))), {.rows = 3});
+  check_on_both(KernelSpec("k").output("top", i32, row_top(x, 4)).output("most", f32, row_max(pick(x, row_top(x, 4)))), {.rows = 3});
 }
 
 TEST_CASE("ranks of what reductions and groups gave, and reductions of ranks") {
   const Expr x = input("x", f16, {tokens, 4, 96});
   const Expr p = exp(x - row_max(x)), best = group_max(x, 32);
   const Expr top = row_top(p / row_sum(p) + ungroup(best, 32, 96), 5), v = pick(x, top);
-  check(KernelSpec("k")
-            .output("a", f16, v - row_mean(v))
-            .output("b", f32, row_argmax(-v) + row_absmax(v) * row_min(v))
-            .output("y", f16, x * row_max(v)),
-        {.rows = 3});
-  check(KernelSpec("k").output("one", f16, pick(x, row_top(x, 1))).output("y", f16, x - row_sum(pick(abs(x), row_top(x, 1)))), {.rows = 3});
+  check_on_both(KernelSpec("k")
+                    .output("a", f16, v - row_mean(v))
+                    .output("b", f32, row_argmax(-v) + row_absmax(v) * row_min(v))
+                    .output("y", f16, x * row_max(v)),
+                {.rows = 3});
+  check_on_both(KernelSpec("k").output("one", f16, pick(x, row_top(x, 1))).output("y", f16, x - row_sum(pick(abs(x), row_top(x, 1)))),
+                {.rows = 3});
 }
 
 TEST_CASE("running sums of rows of one lane, one wave, many chunks and ends within a lane; and their use in a second pass") {
@@ -67,14 +62,14 @@ TEST_CASE("running sums of rows of one lane, one wave, many chunks and ends with
        {std::pair(f32, 1), std::pair(f16, 7), std::pair(f16, 1000), std::pair(bf16, 4099), std::pair(f32, 20000)}) {
     CAPTURE(cols);
     const Expr x = input("x", type, {tokens, cols}), sums = row_cumsum(abs(x));
-    check(KernelSpec("k").output("sums", f32, sums).output("share", f16, sums / (row_sum(abs(x)) + 1)), {.rows = 5});
+    check_on_both(KernelSpec("k").output("sums", f32, sums).output("share", f16, sums / (row_sum(abs(x)) + 1)), {.rows = 5});
   }
 }
 
 TEST_CASE("log-sum-exp: of minus infinities, of infinities, of large numbers") {
   const Expr x = input("x", f32, {tokens, 100});
   const KernelSpec spec = KernelSpec("k").output("y", f32, row_logsumexp(x));
-  check(spec, {.rows = 5});
+  check_on_both(spec, {.rows = 5});
   Inputs inputs = random_inputs(spec, 1, {.dynamic_size = 4});
   for (std::int64_t i = 0; i < 100; ++i) {
     inputs.tensors.at("x").set(i, -INFINITY);
@@ -124,9 +119,10 @@ TEST_CASE("the router: one launch, every number of experts, 20 interleavings giv
 TEST_CASE("reductions of other products' rows: a norm behind a projection, gate and partner, one value a row") {
   const Expr a = input("a", f16, {dynamic("m", 1, 8), 256}), b = input("b", f16, {384, 256});
   const Expr both = matmul_nt(a, b), y = columns(both, 0, 192) * sigmoid(columns(both, 192, 192));
-  check(KernelSpec("k").output("y", f16, y * rsqrt(row_mean(y * y) + 1e-3) * input("w", f16, {192})).output("most", f32, row_absmax(y)),
-        {.rows = 7});
-  check(KernelSpec("k").output("q", f16, y).output("s", f32, input("bias", f32, {dynamic("m", 1, 8), 1}) * 2), {.rows = 5});
+  check_on_both(
+      KernelSpec("k").output("y", f16, y * rsqrt(row_mean(y * y) + 1e-3) * input("w", f16, {192})).output("most", f32, row_absmax(y)),
+      {.rows = 7});
+  check_on_both(KernelSpec("k").output("q", f16, y).output("s", f32, input("bias", f32, {dynamic("m", 1, 8), 1}) * 2), {.rows = 5});
 }
 
 TEST_CASE("products of 65 to 128 rows") {

@@ -111,8 +111,8 @@ Demand WideRanks::demand(const Plan& plan, const Config& c, const Target& target
   w.in_flight = c.threads() * c.vec * bytes * c.prefetch_depth;
   w.written = of_part / Config::group * 4;
   w.instructions = chunks * (c.vec + 16); // maxima, and three steps across lanes
-  // The last workgroup: what was left, candidates, about 30 barriers with an access to LDS before each.
-  const double steps = 30 * (chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
+  // The last workgroup: what was left, candidates, about 15 barriers with an access to LDS before each.
+  const double steps = 15 * (chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
   w.exit_ns = steps + 2 * chip.l2_latency_cycles / chip.clock_ghz + (c.tiles > 1 ? 2 * chip.atomic_ns : 0);
   return w;
 }
