@@ -71,7 +71,9 @@ AnalysedSpec analyse_phases(const SpecGraph& graph, const Target& target) {
 AnalysedSpec analyse_problems(const SpecGraph& graph, const std::vector<KernelSpec>& problems, const Target& target) {
   AnalysedSpec result = without_problems(graph);
   for (const KernelSpec& problem : problems) {
-    result.problems.push_back(std::make_shared<Plan>(Plan{analyse(SpecGraph::as_spelled(problem), target)}));
+    SpecGraph own = SpecGraph::as_spelled(problem);
+    own.names.insert(graph.names.begin(), graph.names.end()); // slices have names that no problem has
+    result.problems.push_back(std::make_shared<Plan>(Plan{analyse(own, target)}));
     if (!result.problems.back()->problems.empty()) return analyse_phases(graph, target);
     result.problems.back()->body.names.insert(graph.names.begin(), graph.names.end());
   }

@@ -35,6 +35,41 @@ bool is_target(const Body& body, const TensorPlan& input) {
          std::ranges::any_of(body.tensors, [&](const TensorPlan& t) { return !t.row_index.empty() && t.in_place_of == input.name; });
 }
 
+// Marks the operands without which `expr` is another number. LLVM leaves out what it proves to be of no use, which takes it nothing where
+// integers are computed, conditions are combined, a number is compared with itself, or both branches are alike.
+void mark_operands(const Body& body, const Expr& expr, std::vector<bool>& needed) {
+  const OpKind kind = info(expr.op()).kind;
+  const auto operands = expr.operands();
+  const auto mark = [&](const Expr& operand) { needed[static_cast<std::size_t>(body.index_of(operand))] = true; };
+  const auto is_certain = [](const Expr& condition) {
+    return info(condition.op()).kind != OpKind::logic &&
+           (info(condition.op()).kind != OpKind::compare || !condition.operands()[0].same_node(condition.operands()[1]));
+  };
+  if (kind == OpKind::integer || kind == OpKind::logic || (kind == OpKind::pointwise && expr.dtype() == i32) || !is_certain(expr)) return;
+  if (kind == OpKind::select) {
+    if (operands[1].same_node(operands[2])) return mark(operands[1]);
+    if (!is_certain(operands[0])) return;
+  }
+  for (const Expr& operand : operands) mark(operand);
+}
+
+// Inputs that an output cannot do without. One that is written over with itself needs no load.
+std::unordered_set<std::string> needed_inputs(const Body& body) {
+  std::vector<bool> needed(body.values.size());
+  for (const Output& output : body.outputs) {
+    const bool is_itself = output.value.op() == Op::input && output.value->name == output.in_place_of;
+    if (!is_itself) needed[static_cast<std::size_t>(body.index_of(output.value))] = true;
+  }
+  std::unordered_set<std::string> names;
+  for (std::size_t i = body.values.size(); i-- > 0;) {
+    if (!needed[i]) continue;
+    const Expr& expr = body.values[i].expr;
+    if (expr.op() == Op::input) names.insert(expr->name);
+    mark_operands(body, expr, needed);
+  }
+  return names;
+}
+
 // Bytes that a lane loads of a stream at a time: fewer than a chunk if elements are repeated.
 int loaded_bytes(const Value& value, int vec) {
   const auto view = view_of(value.expr);
@@ -123,12 +158,13 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
     if (!t.output && t.extent != Extent::element && !is_target(body, t))
       p.global_loads.exceptions +=
           t.extent == Extent::group ? static_cast<std::uint32_t>(chunks.in_code) * static_cast<std::uint32_t>(passes.size()) : 1;
-  // Each tensor of elements is loaded once at the least; rows that are shorter than a chunk may come by single
+  // Each tensor of elements that is needed is loaded once at the least; rows that are shorter than a chunk may come by single
   // elements, and a single column, or a row that one lane has, by a scalar load.
+  const std::unordered_set<std::string> needed = needed_inputs(body);
   if (!chunks.ends && chunks.vec > 1)
     p.global_loads.at_least = static_cast<std::uint32_t>(std::ranges::count_if(body.tensors, [&](const TensorPlan& t) {
       const bool in_one_lane = (t.columns ? t.columns : body.cols) <= chunks.vec && body.cols > 0;
-      return !t.output && t.extent == Extent::element && !in_one_lane && !is_target(body, t);
+      return !t.output && t.extent == Extent::element && !in_one_lane && !is_target(body, t) && needed.contains(t.name);
     }));
   // A division is a product with v_rcp_f32, unless the spec asks for the IEEE one, or a mean divides by the size of a last group.
   if (!uses(body, Op::div_exact) && !uses(body, Op::group_mean)) p.forbidden.emplace_back("v_div_");
