@@ -176,6 +176,9 @@ public:
   // The elements of a row that some are picked from. `id` tells those of a kernel apart.
   template <int id> struct Picks;
   template <int id> KILN_MEMBER auto picks() const -> Picks<id>;
+  // Running sums of a row in pieces, a chunk of a wave each: put() in one pass, meet() behind it, next() in a later one. `id` as above.
+  template <int id> struct Pieces;
+  template <int id> KILN_MEMBER auto pieces() const -> Pieces<id>;
   // A reduction of k ranks, and the rank of the largest (smallest) one.
   template <class R, int k> KILN_MEMBER f32 reduce_ranks(f32 value) const;
   template <class R, int k> KILN_MEMBER f32 find_rank(f32 value) const;

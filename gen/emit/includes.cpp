@@ -21,7 +21,7 @@ constexpr Provider providers[] = {
      "ne_i32 min_i32 max_i32 clamp_i32 select_i32"},
     {"common/partners.h", "swap_partners partners partners_of_group"},
     {"rowwise/groups.h", "of_group store_of_group store_of_group_transposed group_size"},
-    {"rowwise/ranks.h", "ArgAccumulator rank ranking picks reduce_ranks find_rank sum_up_to_rank store_ranks RunningSum"},
+    {"rowwise/ranks.h", "ArgAccumulator rank ranking picks reduce_ranks find_rank sum_up_to_rank store_ranks RunningSum pieces"},
     {"rowwise/views.h", "NamedRow view scattered columns_at integer_columns_at signs_at"},
 };
 

@@ -45,8 +45,22 @@ void ValueEmitter::rank_in_pass(const Expr& expr, PassText& text) {
   text.inside += fmt::format("    {}.put(at, {});{}\n", name, vector(expr.operands()[0]), line_mark(expr->line));
 }
 
-// A sum that goes from chunk to chunk, in each pass that needs it anew.
+bool ValueEmitter::sums_pieces(const Value& v) const {
+  return info(v.expr.op()).kind == OpKind::scan && v.extent == Extent::element && v.level > value(v.expr.operands()[0]).level;
+}
+// What a pass leaves for the running sums of the next one: the sums of a wave's pieces of the row.
+void ValueEmitter::scan_pieces_in_pass(const Expr& expr, PassText& text) {
+  const std::string name = unique_name(fmt::format("pieces{}", index_of(expr)));
+  running_[static_cast<std::size_t>(value(expr).level - 1)].push_back(name);
+  text.before += fmt::format("  const auto {} = row.pieces<{}>();\n", name, index_of(expr));
+  text.inside += fmt::format("    {}.put(at, {});{}\n", name, vector(expr.operands()[0]), line_mark(expr->line));
+}
+
+// A sum that goes from chunk to chunk, in each pass that needs it anew; or one from the piece that a chunk is.
 std::string ValueEmitter::scan(const Expr& expr) {
+  if (sums_pieces(value(expr)))
+    return line("auto", expr,
+                fmt::format("{}.next(at, {})", unique_name(fmt::format("pieces{}", index_of(expr))), vector(expr.operands()[0])));
   const std::string state = unique_name(fmt::format("running{}", states_count_++));
   *states_ += fmt::format("  RunningSum {};\n", state);
   return line("auto", expr, fmt::format("{}.next(at, {})", state, vector(expr.operands()[0])));

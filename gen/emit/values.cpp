@@ -28,7 +28,8 @@ struct ValueEmitter::Factor {
 
 ValueEmitter::ValueEmitter(const Body& body, const Target& target, const std::vector<Pass>& passes, std::string space)
     : body_(body), target_(target), passes_(passes), walker_(std::move(space)), feeds_sum_(body.values.size(), false),
-      accumulators_(std::max(passes.size(), static_cast<std::size_t>(body.passes))), finders_(accumulators_), rankings_(accumulators_) {
+      accumulators_(std::max(passes.size(), static_cast<std::size_t>(body.passes))), finders_(accumulators_), rankings_(accumulators_),
+      running_(accumulators_) {
   for (const Value& v : body.values)
     if (v.expr.op() == Op::add || v.expr.op() == Op::sub)
       for (const Expr& operand : v.expr.operands())
@@ -95,6 +96,7 @@ PassText ValueEmitter::pass_body(int p) {
   for (const Value& v : body_.values) {
     if (const OpKind kind = info(v.expr.op()).kind; v.level == p + 1 && (kind == OpKind::rank || kind == OpKind::pick))
       rank_in_pass(v.expr, text);
+    if (sums_pieces(v) && v.level == p + 1) scan_pieces_in_pass(v.expr, text);
     if (info(v.expr.op()).kind == OpKind::row_reduce && v.level == p + 1 && value(v.expr.operands()[0]).level <= p) {
       const std::string accumulator = unique_name(fmt::format("acc{}", index_of(v.expr)));
       (finds_column(v.expr.op()) ? finders_ : accumulators_)[static_cast<std::size_t>(p)].push_back(accumulator);

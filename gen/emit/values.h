@@ -29,6 +29,7 @@ public:
   const std::vector<std::string>& accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
   // Those that find a column, of row_argmax and row_argmin; and those that find several, of row_top.
   const std::vector<std::string>& finders(int pass) const { return finders_[static_cast<std::size_t>(pass)]; }
+  const std::vector<std::string>& running(int pass) const { return running_[static_cast<std::size_t>(pass)]; }
   const std::vector<std::string>& rankings(int pass) const { return rankings_[static_cast<std::size_t>(pass)]; }
   std::string stream_name(int index) const { return kept_chunk(index); } // the name, inside a pass, of a value that it reads from memory
   std::string section_outputs(int level);                                // row outputs that can be had once `level` reductions are complete
@@ -72,6 +73,8 @@ private:
   std::string reduction_of_row(const Expr& expr);
   void rank_in_pass(const Expr& expr, PassText& text);
   std::string scan(const Expr& expr);
+  bool sums_pieces(const Value& v) const; // a running sum of a wide row
+  void scan_pieces_in_pass(const Expr& expr, PassText& text);
   void reduce_in_pass(const Expr& reduction);
   std::string line(std::string_view type, const Expr& expr, const std::string& text);
 
@@ -85,8 +88,8 @@ private:
   std::string* inside_ = nullptr;                                                // receives lines of the pass; null outside passes
   std::string* states_ = nullptr;                                                // receives what a pass carries from chunk to chunk
   int states_count_ = 0;
-  std::string_view lane_truth_ = "bool";                                    // the type of a bool of the lane
-  std::vector<std::vector<std::string>> accumulators_, finders_, rankings_; // by pass
+  std::string_view lane_truth_ = "bool";                                              // the type of a bool of the lane
+  std::vector<std::vector<std::string>> accumulators_, finders_, rankings_, running_; // by pass
 };
 
 } // namespace kiln

@@ -162,6 +162,8 @@ private:
       value.group = is_one(node.shape().back()) ? 0 : node.shape().back().size();
     } else if (kind == OpKind::scan) {
       if (!is_of_ranks(node.operands()[0])) value.extent = Extent::element;
+      // By several waves: these leave the sum of each piece of the row, in a pass of its own.
+      if (value.extent == Extent::element && !cols().is_dynamic() && cols().size() > max_wave_scan) ++value.level;
     } else if (kind == OpKind::row_reduce) {
       if (!is_of_ranks(node.operands()[0])) ++value.level; // of ranks: no pass over the row
       value.extent = Extent::row;

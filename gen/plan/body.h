@@ -17,6 +17,8 @@ std::string_view to_string(Extent extent);
 
 // For what takes lanes of a wave in their order: ranks and running sums.
 bool needs_one_wave(OpKind kind);
+// Rows with more columns have running sums by several waves: predicted times of 1 and 256 rows cross between 2048 and 4096 columns.
+inline constexpr std::int64_t max_wave_scan = 2048;
 
 struct Value {
   Expr expr;

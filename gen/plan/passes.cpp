@@ -45,7 +45,7 @@ private:
     std::vector<int>& roots = passes_[static_cast<std::size_t>(p)].roots;
     for (const Value& v : body_.values)
       if (const OpKind kind = info(v.expr.op()).kind;
-          v.level == p + 1 && (kind == OpKind::row_reduce || kind == OpKind::rank || kind == OpKind::pick))
+          v.level == p + 1 && (kind == OpKind::row_reduce || kind == OpKind::rank || kind == OpKind::pick || kind == OpKind::scan))
         if (body_.value(v.expr.operands()[0]).level <= p) // of ranks: no pass
           add_once(roots, index_of(v.expr.operands()[0]));
     for (std::size_t i = 0; i < body_.outputs.size(); ++i) {

@@ -165,6 +165,48 @@ template <RowwiseConfig config> template <int id> struct Row<config>::Picks {
   }
 };
 template <RowwiseConfig config> template <int id> KILN_MEMBER auto Row<config>::picks() const -> Picks<id> { return {*this}; }
+template <RowwiseConfig config> template <int id> struct Row<config>::Pieces {
+  static constexpr int waves = config.threads_per_row / wave_size, count = chunks * waves;
+  static_assert(config.tiles == 1 && waves >= 1, "a workgroup has the whole row");
+  const Row& row;
+  // The sum of each piece, in the order of columns: waves have their own parts of rows that are no ragged ones. Then that of all before it.
+  KILN_MEMBER f32* sums() const {
+    static __shared__ f32 storage[config.rows_per_block][count];
+    return storage[platform::thread_id() / config.threads_per_row];
+  }
+  KILN_MEMBER u32 wave() const { return platform::uniform(platform::thread_id() % config.threads_per_row / wave_size); }
+  KILN_MEMBER u32 piece(At at) const { return config.exact() ? wave() * chunks + at.chunk : at.chunk * waves + wave(); }
+  KILN_MEMBER void put(At at, Vec<f32, vec> x) const {
+    x = detail::existing(at, x, 0.0f);
+#pragma unroll
+    for (int i = 1; i < vec; ++i) x[0] += x[i];
+    sums()[piece(at)] = across_lanes<SumOf, wave_size>(x[0]); // all lanes of a wave write the same
+  }
+  KILN_MEMBER void meet() const {
+    if constexpr (waves > 1) platform::barrier();
+    else platform::wave_barrier();
+    if (wave() == 0) {
+      constexpr int each = ceil_div(count, wave_size);
+      const u32 first = platform::lane_id() * each;
+      f32 here[each], sum = 0;
+#pragma unroll
+      for (int i = 0; i < each; ++i) sum += here[i] = first + i < count ? sums()[first + i] : 0.0f;
+      RunningSum all;
+      f32 before = all.next(At{0, 1, false}, Vec<f32, 1>(sum))[0]; // with this lane's own
+      before = platform::shifted<platform::Shift::wave_by_1>(before);
+      platform::wave_barrier();
+#pragma unroll
+      for (int i = 0; i < each; ++i) {
+        if (first + i < count) sums()[first + i] = before;
+        before += here[i];
+      }
+    }
+    if constexpr (waves > 1) platform::barrier();
+    else platform::wave_barrier();
+  }
+  KILN_MEMBER Vec<f32, vec> next(At at, Vec<f32, vec> x) const { return RunningSum{sums()[piece(at)]}.next(at, x); }
+};
+template <RowwiseConfig config> template <int id> KILN_MEMBER auto Row<config>::pieces() const -> Pieces<id> { return {*this}; }
 template <RowwiseConfig config> template <class R, int k> KILN_MEMBER f32 Row<config>::reduce_ranks(f32 value) const {
   if constexpr (__is_same(R, AbsMaxOf)) value = platform::abs(value);
   return platform::uniform(across_lanes<R, power_of_two_from(k)>(lane_ < k ? value : R::identity));

@@ -66,6 +66,24 @@ TEST_CASE("running sums of rows of one lane, one wave, many chunks and ends with
   }
 }
 
+// Waves have parts of a row that are whole vectors, and take turns in other rows.
+TEST_CASE("running sums by several waves: of others, of what is reduced, of rows of every residency and number of waves") {
+  for (const auto& [type, cols] : {std::pair(f16, 8192), std::pair(f32, 2050), std::pair(bf16, 5000)}) {
+    const Expr x = input("x", type, {tokens, cols}), y = input("y", f32, {tokens, cols});
+    const Expr sums = row_cumsum(abs(x) + 1), twice = row_cumsum(row_cumsum(x * y));
+    const KernelSpec spec = KernelSpec("k").output("share", f32, sums / row_max(sums)).output("twice", f32, twice + row_cumsum(abs(y)));
+    for (const char* const threads : {"threads_per_row=64", "threads_per_row=256", "threads_per_row=1024"})
+      for (const char* const residency : {"residency=reload", "residency=lds"}) {
+        if ((cols > 2050 || threads == std::string("threads_per_row=1024")) && residency == std::string("residency=lds"))
+          continue; // too much
+        CAPTURE(fmt::format("{} {} {}", cols, threads, residency));
+        check_on_both(spec, {.rows = 3, .settings = {threads, residency, "prefetch_depth=1"}});
+      }
+  }
+  const Expr x = input("x", f16, {tokens, 3000});
+  check_on_both(KernelSpec("k").output("y", f16, row_cumsum(x)), {.rows = 4, .special_values = true}, 7);
+}
+
 TEST_CASE("log-sum-exp: of minus infinities, of infinities, of large numbers") {
   const Expr x = input("x", f32, {tokens, 100});
   const KernelSpec spec = KernelSpec("k").output("y", f32, row_logsumexp(x));

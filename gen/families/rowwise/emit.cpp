@@ -42,6 +42,7 @@ private:
       if (!cluster_) text += values_.section_outputs(p);
       if (!pass.roots.empty()) text += pass_text(p);
       text += rings(p + 1);
+      for (const std::string& pieces : values_.running(p)) text += fmt::format("  {}.meet();\n", pieces);
       for (const std::string& ranking : values_.rankings(p)) text += fmt::format("  row.rank({});\n", ranking);
       for (const std::string& finder : values_.finders(p)) text += verb("find", {finder}, p);
       if (!values_.accumulators(p).empty()) text += verb("reduce", values_.accumulators(p), p);

@@ -78,7 +78,16 @@ int choose_vec(const Body& body, int largest_group) {
 }
 
 bool in_one_wave(const Body& body) {
-  return std::ranges::any_of(body.values, [](const Value& v) { return needs_one_wave(info(v.expr.op()).kind); });
+  return std::ranges::any_of(body.values, [&](const Value& v) {
+    return needs_one_wave(info(v.expr.op()).kind) && (v.expr.op() != Op::row_cumsum || body.cols <= max_wave_scan);
+  });
+}
+std::int64_t wide_scans(const Body& body) {
+  return body.cols <= max_wave_scan ? 0 : std::ranges::count_if(body.values, [](const Value& v) { return v.expr.op() == Op::row_cumsum; });
+}
+int lds_of_scans(const Body& body, const RowwiseConfig& c) {
+  const int pieces = c.chunks() * std::max(c.rows_per_block, c.threads() / wave_size);
+  return static_cast<int>(wide_scans(body)) * ceil_div(pieces, 4) * 16; // LLVM aligns arrays of LDS
 }
 bool uses_ranks(const Body& body) {
   return std::ranges::any_of(body.values, [](const Value& v) { return info(v.expr.op()).kind == OpKind::rank; });
@@ -268,7 +277,8 @@ std::vector<Pass> rowwise_passes(const Body& body, const RowwiseConfig& c) {
 }
 
 int lds_bytes(const Body& body, const RowwiseConfig& c) {
-  return lds_of(c, kept_registers(body, rowwise_passes(body, c), c.vec)) + lds_of_picks(body, c) + cluster_lds_bytes(body, c);
+  return lds_of(c, kept_registers(body, rowwise_passes(body, c), c.vec)) + lds_of_picks(body, c) + lds_of_scans(body, c) +
+         cluster_lds_bytes(body, c);
 }
 
 RowwiseConfig in_waves(const Body& body, int rows) {
@@ -342,6 +352,10 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
         plan,
         fmt::format("a row takes {} lanes and {} workgroups, but ranks and running sums go through one wave", c.threads_per_row, c.tiles),
         "use threads_per_row=64 and tiles=1");
+  if (wide_scans(body) > 0 && (c.threads_per_row < wave_size || c.tiles != 1))
+    return refuse_schedule(
+        plan, fmt::format("a row takes {} lanes and {} workgroups, but a workgroup of whole waves adds it up", c.threads_per_row, c.tiles),
+        "use threads_per_row=64 or more and tiles=1");
   if (uses_ranks(body) && c.residency != Residency::registers)
     return refuse_schedule(plan, fmt::format("residency is {}, but a row is ranked in registers", to_string(c.residency)),
                            "use residency=registers");
@@ -370,8 +384,9 @@ Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& targ
   const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.prefetch_depth);
   Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
-  // A reduction is one barrier, and none where a wave has the row. Clusters are turns, and vote.
-  const auto reductions = std::ranges::count_if(plan.body.values, [](const Value& v) { return is_reduction(v.expr.op()); });
+  // A reduction is one barrier, a running sum two, and none where a wave has the row. Clusters are turns, and vote.
+  const auto reductions =
+      std::ranges::count_if(plan.body.values, [](const Value& v) { return is_reduction(v.expr.op()); }) + 2 * wide_scans(plan.body);
   if (!is_cluster(plan.body, c)) p.max_barriers = c.threads_per_row > wave_size ? static_cast<std::uint32_t>(reductions) : 0;
   if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
