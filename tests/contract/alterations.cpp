@@ -86,13 +86,12 @@ Alteration no_vectors_behind(const std::string& code) {
 
 Alterations of_loop(const std::string& loads) {
   const auto behind = [&](const std::string& title, const std::string& code) { return Alteration{title, loads, loads + " " + code}; };
-  return {
-      {"max_loop_drains", behind("a drain", "asm volatile(\"s_waitcnt vmcnt(0)\" ::: \"memory\");")},
-      {"min_loop_wait", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
-      {"min_bytes_in_flight", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
-      {"max_loop_barriers", behind("a barrier in the loop", "asm volatile(\"s_barrier\" ::: \"memory\");")},
-      {"max_vgpr_spills", no_vectors_behind(loads)},
-      {"spills_in_loops", behind("no scalar register in the loop", clobbered_scalars())}};
+  return {{"max_loop_drains", behind("a drain", "asm volatile(\"s_waitcnt vmcnt(0)\" ::: \"memory\");")},
+          {"min_loop_wait", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
+          {"min_bytes_in_flight", behind("a wait for all but one", "asm volatile(\"s_waitcnt vmcnt(1)\" ::: \"memory\");")},
+          {"max_loop_barriers", behind("a barrier in the loop", "asm volatile(\"s_barrier\" ::: \"memory\");")},
+          {"max_vgpr_spills", no_vectors_behind(loads)},
+          {"spills_in_loops", behind("no scalar register in the loop", clobbered_scalars())}};
 }
 
 Alterations of_ring(const Target& to) {

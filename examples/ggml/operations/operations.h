@@ -26,6 +26,10 @@ struct Operation {
 Operation operation_of(const ggml_tensor& node);
 bool supports(const ggml_tensor& node); // right for every input that such a node can have
 
+// ---- ssm_conv.cpp
+bool supports_ssm_conv(const ggml_tensor& node);
+void lower_ssm_conv(GraphBuilder& graph, const ggml_tensor& node);
+
 // ---- row operations (row_ops.cpp, rope.cpp)
 bool supports_norm(const ggml_tensor& node);
 bool supports_soft_max(const ggml_tensor& node);

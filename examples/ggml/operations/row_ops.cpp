@@ -86,10 +86,9 @@ Expr build_mean(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::
 Expr build_cumsum(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_cumsum(x); }
 Expr build_argmax(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_argmax(x); }
 
-// As many as of any value: kernels of more ranks take inputs alone, and a rising order is that of -x.
 bool supports_ranks(const ggml_tensor& node) {
-  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_wave_ranks &&
-         node.src[0]->ne[0] <= kiln::max_wave_columns;
+  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_ranks &&
+         node.src[0]->ne[0] <= kiln::max_ranked_columns;
 }
 
 bool supports_group_norm(const ggml_tensor& node) {
@@ -127,12 +126,19 @@ void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node) {
 // The columns of the largest elements; ARGSORT: of all, in either order.
 void lower_ranks(GraphBuilder& graph, const ggml_tensor& node) {
   const std::int64_t cols = node.src[0]->ne[0], ranks = node.ne[0];
-  const TensorView x = in_rows(graph, *node.src[0], cols);
-  const Expr value = kiln::input("x", x.dtype, {kiln::dynamic("rows"), cols});
-  const bool rising = node.op == GGML_OP_ARGSORT && node.op_params[0] == GGML_SORT_ORDER_ASC;
-  graph.launch(kiln::KernelSpec("ranks").output("y", kiln::i32, kiln::row_top(rising ? -value : value, ranks)),
-               {{"x", kiln::DeviceTensor{x.data, x.dtype, {x.rows(), cols}, 0}},
-                {"y", kiln::DeviceTensor{node.data, kiln::i32, {x.rows(), ranks}, 0}}});
+  TensorView x = in_rows(graph, *node.src[0], cols);
+  // A rising order is that of -x, and kernels of many ranks take what lies in memory.
+  if (node.op == GGML_OP_ARGSORT && node.op_params[0] == GGML_SORT_ORDER_ASC) {
+    const TensorView negated = dense_view(graph.scratch(static_cast<std::size_t>(x.count()) * bytes_of(x.dtype)), x.dtype, x.ne);
+    KernelDraft draft(graph, Space::rows, x.ne);
+    draft.write(negated, -draft.read(x));
+    draft.launch("negated");
+    x = negated;
+  }
+  graph.launch(
+      kiln::KernelSpec("ranks").output("y", kiln::i32, kiln::row_top(kiln::input("x", x.dtype, {kiln::dynamic("rows"), cols}), ranks)),
+      {{"x", kiln::DeviceTensor{x.data, x.dtype, {x.rows(), cols}, 0}},
+       {"y", kiln::DeviceTensor{node.data, kiln::i32, {x.rows(), ranks}, 0}}});
 }
 
 void lower_sum(GraphBuilder& graph, const ggml_tensor& node) {
