@@ -153,13 +153,21 @@ TEST_CASE("batch-invariant rows") {
                                      {"topk_softmax", 256},
                                      {"group_quant", 1024},
                                      {"mx_quant", 1024},
-                                     {"qk_norm", 128}}) {
+                                     {"qk_norm", 128},
+                                     {"gated_norm", 1024},
+                                     {"sample_top_k_top_p", 20000},
+                                     {"sample_gumbel", 3000}}) {
       const Case c{.name = fmt::format("{} {}", name, cols),
                    .spec = [=](std::int64_t bound) { return catalog(name, {.cols = cols, .fp8 = to.fp8(), .top = 4}, bound); },
                    .bounds = {0, 1, 8, 200},
                    .sizes = sizes()};
       check(c, to, ++seed);
     }
+    const auto running_sums = [](std::int64_t bound) {
+      const Expr x = input("x", f16, {bound > 0 ? dynamic("rows", 1, bound) : dynamic("rows"), 5000});
+      return KernelSpec("running_sums").output("y", f32, row_cumsum(x));
+    };
+    check({.name = "running sums", .spec = running_sums, .bounds = {0, 1, 8, 200}, .sizes = sizes()}, to, ++seed);
   }
 }
 
@@ -205,6 +213,7 @@ TEST_CASE("batch-invariant products of experts") {
     const Target to = target(arch).with_batch_invariance();
     std::uint64_t seed = 200;
     const CatalogOptions few{.dtype = bf16, .fp8 = to.fp8(), .top = 2, .n = 64, .k = 512, .experts = 6};
+    for (const char* name : {"lora_shrink", "lora_expand_add"}) check(product(name, few), to, ++seed);
     for (const char* name : {"grouped_gemm", "grouped_gemm_swiglu", "grouped_gemm_sum"}) {
       CatalogOptions options = few;
       check(product(name, options), to, ++seed);
