@@ -51,7 +51,8 @@ KernelSpec sample_gumbel(const CatalogOptions& options) {
 KernelSpec sample_top_k_top_p(const CatalogOptions& options) {
   const Expr logits = logits_of("logits", options);
   const std::int64_t ranks = std::min(max_ranks, options.cols);
-  const Expr top = row_top(logits, ranks), rank = ranks > 1 ? iota({ranks}) : Expr(0);
+  const Expr top = row_top(logits, ranks);
+  const Expr rank = ranks < options.cols ? iota({ranks}) : round(row_cumsum(cast(f32, top >= 0))) - 1; // an iota of all would be of columns
   const Expr z = div_exact(pick(logits, top), some_temperature(options));
   const Expr share = select(rank < number_of_row("k", i32, options), exp(z - row_max(z)), 0);
   const Expr before = row_cumsum(share) - share; // those of the ranks above

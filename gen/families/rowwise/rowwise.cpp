@@ -86,8 +86,7 @@ std::int64_t wide_scans(const Body& body) {
   return body.cols <= max_wave_scan ? 0 : std::ranges::count_if(body.values, [](const Value& v) { return v.expr.op() == Op::row_cumsum; });
 }
 int lds_of_scans(const Body& body, const RowwiseConfig& c) {
-  const int pieces = c.chunks() * std::max(c.rows_per_block, c.threads() / wave_size);
-  return static_cast<int>(wide_scans(body)) * ceil_div(pieces, 4) * 16; // LLVM aligns arrays of LDS
+  return static_cast<int>(wide_scans(body)) * ceil_div(c.chunks() * std::max(c.rows_per_block, c.threads() / wave_size), 4) * 16; // aligned
 }
 bool uses_ranks(const Body& body) {
   return std::ranges::any_of(body.values, [](const Value& v) { return info(v.expr.op()).kind == OpKind::rank; });
@@ -385,8 +384,8 @@ Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& targ
   Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
   // A reduction is one barrier, a running sum two, and none where a wave has the row. Clusters are turns, and vote.
-  const auto reductions =
-      std::ranges::count_if(plan.body.values, [](const Value& v) { return is_reduction(v.expr.op()); }) + 2 * wide_scans(plan.body);
+  const auto rows = std::ranges::count_if(plan.body.values, [](const Value& v) { return is_reduction(v.expr.op()); });
+  const auto reductions = rows + 2 * wide_scans(plan.body);
   if (!is_cluster(plan.body, c)) p.max_barriers = c.threads_per_row > wave_size ? static_cast<std::uint32_t>(reductions) : 0;
   if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
