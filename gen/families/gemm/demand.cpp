@@ -56,13 +56,13 @@ int a_loads_a_line(const GemmConfig& c) { return std::max(1, line_bytes * c.b.bi
 // The shares of lines of B and of A that L1 has lost when another part of them is requested: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
 struct LostByL1 {
-  double b = 0, a = 0;
+  double b = 0, a = 0, scales = 0; // scales: of both operands of MX formats
 };
 LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   const int ratio = c.a.bits / c.b.bits;
   const long long unit = c.wave_unit(), count = std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile()),
                   units = (count + unit - 1) / unit;
-  std::set<long long> of_b, of_a;
+  std::set<long long> of_b, of_a, of_scales;
   const auto add = [](std::set<long long>& lines, long long first, int bytes) {
     for (long long line = first / line_bytes; line <= (first + bytes - 1) / line_bytes; ++line) lines.insert(line);
   };
@@ -71,6 +71,8 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
     for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
     for (int row = 0; !c.staged && row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
       add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
+    for (int row = 0; c.a.mx() && row < (c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n; ++row)
+      add(of_scales, first * 8 / c.b.bits / c.b.group + static_cast<long long>(row) * c.groups(), c.step_k() / c.b.group);
   }
   std::array<int, l1_sets> filled{};
   const auto fill = [&](const std::set<long long>& lines) {
@@ -83,8 +85,9 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   fill(of_a);
   const double a_alone = lost(of_a);
   fill(of_b);
-  if (ratio > 1) return {.b = lost(of_b), .a = a_alone};
-  return {.b = lost(of_b), .a = lost(of_a)};
+  fill(of_scales);
+  if (ratio > 1) return {.b = lost(of_b), .a = a_alone, .scales = lost(of_scales)};
+  return {.b = lost(of_b), .a = lost(of_a), .scales = lost(of_scales)};
 }
 
 // Whether every workgroup has whole tiles, or every tile whole workgroups.
@@ -174,6 +177,8 @@ Demand demand_of_rows(const GemmConfig& c, double rows, DType a, const Target& t
   const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.max_steps();
   const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
   w.fill_bytes = again * w.far_bytes + a_again * a_bytes;
+  // A line has the scales of a row for many steps: where L1 loses it, each step asks for it anew.
+  if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   w.written = rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = turns.added * step_slots(c, target, a);
