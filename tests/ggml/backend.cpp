@@ -136,7 +136,7 @@ TEST_CASE("an operation that supports_op refuses is an error of the graph, and n
   Engine engine(kiln::Device::emulated("gfx942"));
   Buffers buffers(engine);
   ggml_context* const context = ggml_init({.mem_size = 1 << 16, .mem_buffer = nullptr, .no_alloc = true});
-  ggml_tensor* const order = ggml_argsort(context, ggml_new_tensor_1d(context, GGML_TYPE_F32, 64), GGML_SORT_ORDER_ASC);
+  ggml_tensor* const order = ggml_argsort(context, ggml_new_tensor_1d(context, GGML_TYPE_F32, 512), GGML_SORT_ORDER_ASC);
   ggml_cgraph* const graph = ggml_new_graph_custom(context, 8, false);
   ggml_build_forward_expand(graph, order);
   ggml_backend_buffer_t const buffer = ggml_backend_alloc_ctx_tensors_from_buft(context, &buffers.type);

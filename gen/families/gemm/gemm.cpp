@@ -70,7 +70,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
   std::vector<Config> configs;
   const auto add_one = [&](Config c, bool narrowest) {
     // Tiles of wide groups cannot be narrower: fewer waves then have sums in LDS.
-    while (c.epilogue_group && !c.staged && !c.batch_invariant && c.lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
+    while (c.epilogue_group && !c.staged && !c.batch_invariant && with_vec(c).lds_bytes() > target.lds_bytes() && c.waves > 1) c.waves /= 2;
     c = with_vec(with_ring(c));
     if (Config shorter = c; narrowest && c.loads > 1 && !fits_registers(c)) { // groups of columns may ask for tiles that shorter steps fit
       shorter.loads /= 2;
