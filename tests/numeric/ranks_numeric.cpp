@@ -82,6 +82,8 @@ TEST_CASE("running sums by several waves: of others, of what is reduced, of rows
   }
   const Expr x = input("x", f16, {tokens, 3000});
   check_on_both(KernelSpec("k").output("y", f16, row_cumsum(x)), {.rows = 4, .special_values = true}, 7);
+  const Expr few = partner(input("few", f16, {2, 4096}), 2048); // workgroups share rows of which nothing is reduced, but no running sum
+  check_on_both(KernelSpec("k").output("y", f16, row_cumsum(few)).output("z", f16, few), {});
 }
 
 TEST_CASE("log-sum-exp: of minus infinities, of infinities, of large numbers") {

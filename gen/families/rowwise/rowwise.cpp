@@ -183,7 +183,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
     }
   } else if (lanes <= wave_size) {
     for (const RowwiseConfig& c : short_rows(body, base, group, target)) add(c);
-  } else if (body.passes == 1 && body.values.end() == std::ranges::find_if(body.values, [](const Value& v) { return v.level > 0; })) {
+  } else if (body.passes == 1 && wide_scans(body) == 0 && std::ranges::none_of(body.values, [](const Value& v) { return v.level > 0; })) {
     // Nothing is reduced, so that workgroups may share a row: fewer chunks each if there are few rows.
     for (const int threads : {4 * wave_size, wave_size}) {
       base.threads_per_row = std::clamp(next_power_of_two(lanes), wave_size, threads);
@@ -211,7 +211,7 @@ std::vector<RowwiseConfig> configs(const Body& body, const Target& target) {
         add(base);
       }
     }
-    for (const RowwiseConfig& c : clusters(body, base, target)) add(c);
+    for (const RowwiseConfig& c : wide_scans(body) > 0 ? std::vector<RowwiseConfig>{} : clusters(body, base, target)) add(c);
   }
   return result;
 }
