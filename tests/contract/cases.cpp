@@ -23,9 +23,8 @@ void add_streams(std::vector<ContractCase>& cases, const Target& to) {
                    .few_registers = 6});
   const Alterations sampled = {
       {"required ds_add_u32",
-       {"counts with no atomics", "{ __hip_atomic_fetch_add(count, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP); }",
-        "{ *count += by; }"}},
-      {"no_spills", no_vectors_behind("load_candidates(row, number);")}};
+       {"counts with no atomics", "__hip_atomic_fetch_add(count, by, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_WORKGROUP)", "(*count += by)"}},
+      {"no_spills", no_vectors_behind("of_columns.find(key, k, k);")}};
   cases.push_back(
       {.name = "wide_ranks", .spec = catalog_spec("sample_top_k_top_p", {.cols = 32768, .max_rows = 8, .dtype = bf16}), .own = sampled});
   cases.push_back(

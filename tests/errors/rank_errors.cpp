@@ -53,6 +53,14 @@ TEST_CASE("schedules of ranks keep the row in one wave") {
                     "schedule of 'router'", "method=producers rows_at_end=true", "no rows at the end");
 }
 
+TEST_CASE("a row that is summed up has one workgroup, which is not what keeps its output from being in place") {
+  const Target gfx942 = target("gfx942");
+  const Expr x = input("x", f16, {30, 4096}), others = partner(x, 2048);
+  const KernelSpec spec = KernelSpec("k").output("sums", f32, row_cumsum(others)).output("y", f16, others, {.in_place_of = "x"});
+  expect_user_error([&] { choose_schedule(make_plan(spec, gfx942, registered_families()), gfx942); }, "schedule of 'k'",
+                    "'y' is in place of 'x', of which 'partner' reads other columns", "memory of its own");
+}
+
 TEST_CASE("ranks that a wave does not hold are of inputs, and alone with rows") {
   const Expr wide = logits(4096), top = row_top(wide, 4);
   expect_user_error([&] { check_spec(row_top(wide * 2, 4)); }, "kernel 'k'", "'row_top' takes a 'mul'", "give it an input");
