@@ -27,8 +27,8 @@ std::string kernel_body(const Plan& plan, const WideRanksConfig& c, const Target
   }
   for (const Value& v : body.values)
     if (v.expr.op() == Op::pick)
-      text += fmt::format("  const auto {} = row.picks({});\n", values.unique_name(fmt::format("picked{}", body.index_of(v.expr))),
-                          row_of(body, v.expr.operands()[0]));
+      text += fmt::format("  [[maybe_unused]] const auto {} = row.picks({});\n",
+                          values.unique_name(fmt::format("picked{}", body.index_of(v.expr))), row_of(body, v.expr.operands()[0]));
   text += "  if (row.is_beyond_ranks()) return;\n";
   int levels = 0;
   for (const Value& v : body.values) levels = std::max(levels, v.level);
