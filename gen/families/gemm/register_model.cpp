@@ -8,10 +8,10 @@ namespace {
 constexpr int vgprs_a_load = 4; // 16 bytes
 
 // Limits on VGPRs of a lane, of the 256 that an instruction can name.
-constexpr int max_in_all = 224;          // ring and accumulators; the rest is for addresses and the epilogue
-constexpr int max_loaded = 216;          // by the ring: 220 were copied
-constexpr int max_with_group_sums = 192; // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
-constexpr int max_with_exchanged = 120;  // the same, if lanes exchange what they have of whole lines: 122 spilled on gfx950, 118 did not
+constexpr int max_in_all = 224;              // ring and accumulators; the rest is for addresses and the epilogue
+constexpr int max_loaded = 216;              // by the ring: 220 were copied
+constexpr int max_with_group_sums = 192;     // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
+constexpr int max_exchanged = 88;            // by the ring, if lanes also exchange what they have of whole lines: 96 spilled on gfx950
 constexpr int max_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
 
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
@@ -68,7 +68,8 @@ bool fits_registers(const GemmConfig& c) {
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= max_beside_accumulators;
   if (c.block_scaled())
-    return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= (c.whole_lines() ? max_with_exchanged : max_with_group_sums);
+    return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= max_with_group_sums &&
+           (!c.whole_lines() || loaded_vgprs(c) <= max_exchanged);
   return ring_vgprs(c) + accumulator_vgprs(c) <= max_in_all && loaded_vgprs(c) <= max_loaded;
 }
 
