@@ -10,21 +10,23 @@
 
 namespace kiln {
 
+IndexUse index_use(const Expr& node) {
+  const Expr& index = node.operands()[1];
+  const bool is_slice = index.op() == Op::unstack &&
+                        std::all_of(index.shape().begin() + 1, index.shape().end(), [](const Dim& dim) { return same_size(dim, 1); });
+  return {.index = index.op() == Op::unstack ? index.operands()[0] : index,
+          .rows = node.operands()[0],
+          .scatters = node.op() == Op::scatter,
+          .checked = node->checked,
+          .duplicates = node->duplicates,
+          .first = is_slice ? index->first : 0,
+          .step = is_slice ? index.operands()[0].shape()[1].size() : 1};
+}
+
 std::vector<IndexUse> index_uses(const KernelSpec& spec) {
   std::vector<IndexUse> uses;
-  for (const Expr& node : nodes_in_order(spec)) {
-    if (node.op() != Op::gather && node.op() != Op::scatter) continue;
-    const Expr& index = node.operands()[1];
-    const bool is_slice = index.op() == Op::unstack &&
-                          std::all_of(index.shape().begin() + 1, index.shape().end(), [](const Dim& dim) { return same_size(dim, 1); });
-    uses.push_back({.index = index.op() == Op::unstack ? index.operands()[0] : index,
-                    .rows = node.operands()[0],
-                    .scatters = node.op() == Op::scatter,
-                    .checked = node->checked,
-                    .duplicates = node->duplicates,
-                    .first = is_slice ? index->first : 0,
-                    .step = is_slice ? index.operands()[0].shape()[1].size() : 1});
-  }
+  for (const Expr& node : nodes_in_order(spec))
+    if (node.op() == Op::gather || node.op() == Op::scatter) uses.push_back(index_use(node));
   return uses;
 }
 

@@ -14,6 +14,7 @@ struct IndexUse {
   bool scatters = false, checked = false, duplicates = false;
   std::int64_t first = 0, step = 1; // of its elements it takes `first`, first + step, ...: unstacked ones are some of several
 };
+IndexUse index_use(const Expr& node); // of a gather or scatter
 std::vector<IndexUse> index_uses(const KernelSpec& spec);
 
 // A tensor whose rows one index names to read, and another one to write.

@@ -6,10 +6,15 @@
 #include "isa_checks/error.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <set>
 
 namespace kiln {
 namespace {
+
+const Shape& written_shape(const Output& output) {
+  return output.value.op() == Op::scatter ? output.value.operands()[2].shape() : output.value.shape();
+}
 
 bool has_rows(const Shape& shape, const std::string& rows) { return !shape.empty() && shape[0].name() == rows; }
 
@@ -40,8 +45,9 @@ RowDim row_dim(const KernelSpec& spec) {
     if (node.op() == Op::expert_order || node.op() == Op::expert_offsets) return {{}, "its outputs say where pairs stand among all"};
   RowDim result;
   for (const Output& output : spec.outputs()) {
-    if (output.value.op() == Op::scatter) return {{}, fmt::format("output {} is written by index", output.name)};
-    const Shape& shape = output.value.shape();
+    if (output.value.op() == Op::scatter && output.value->duplicates)
+      return {{}, fmt::format("several rows may write one of output {}", output.name)};
+    const Shape& shape = written_shape(output);
     if (shape.empty() || !shape[0].is_dynamic()) return {{}, fmt::format("output {} has no run-time number of rows", output.name)};
     if (result.name.empty()) result.name = shape[0].name();
     if (shape[0].name() != result.name) return {{}, fmt::format("output {} has no rows of {}", output.name, result.name)};
@@ -51,7 +57,7 @@ RowDim row_dim(const KernelSpec& spec) {
         shape, [&, first = true](const Dim& dim) mutable { return !std::exchange(first, false) && dim.name() == result.name; });
   };
   for (const Output& output : spec.outputs())
-    if (elsewhere(output.value.shape())) return {{}, fmt::format("output {} has {} twice", output.name, result.name)};
+    if (elsewhere(written_shape(output))) return {{}, fmt::format("output {} has {} twice", output.name, result.name)};
   for (const Expr& input : spec.inputs()) {
     if (elsewhere(input.shape())) return {{}, fmt::format("input {} has {} behind its first dimension", input->name, result.name)};
     if (is_packed(input.dtype()) && input.shape().size() == 1 && has_rows(input.shape(), result.name))
@@ -66,8 +72,11 @@ Batches::Batches(const KernelSpec& spec, std::uint64_t seed, std::int64_t count)
   const std::map<std::string, std::int64_t> sizes{{rows_.name, count}};
   all_ = random_inputs(spec, seed, {.dynamic_size = 71, .sizes = sizes});
   const Inputs special = random_inputs(spec, seed + 1, {.dynamic_size = 71, .sizes = sizes, .values = InputValues::special});
-  std::set<std::string> of_all; // pairs, whose rows fit each other alone
+  for (const Output& output : spec.outputs())
+    if (output.value.op() == Op::scatter) by_index_.emplace(output.name, index_use(output.value));
+  std::set<std::string> of_all; // pairs and indices, whose rows fit each other alone
   for (const ExpertUse& use : expert_uses(spec)) of_all.insert(use.order->name);
+  for (const IndexUse& use : index_uses(spec)) of_all.insert(use.index->name);
   for (const Expr& input : spec.inputs())
     for (std::int64_t row = 2; has_rows(input.shape(), rows_.name) && !of_all.contains(input->name) && row < count; row += 3)
       copy_row(special.tensors.at(input->name), row, all_.tensors.at(input->name), row);
@@ -88,18 +97,47 @@ Inputs Batches::picked(std::span<const std::int64_t> rows) const {
   return some;
 }
 
-std::string Batches::launch(const KernelSpec& spec, const BuiltKernel& kernel, std::int64_t size, const std::string& by) {
+std::vector<std::int64_t> Batches::drawn(std::int64_t size) {
   std::vector<std::int64_t> rows;
-  while (std::ssize(rows) < size) rows.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(count_)));
-  const EmulatedRun run = emulate(spec, kernel.source, kernel.object, picked(rows));
+  if (by_index_.empty()) {
+    while (std::ssize(rows) < size) rows.push_back(static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(count_)));
+    return rows;
+  }
+  rows.resize(static_cast<std::size_t>(count_));
+  std::iota(rows.begin(), rows.end(), std::int64_t{0});
+  std::ranges::shuffle(rows, random_);
+  rows.resize(static_cast<std::size_t>(std::min(size, count_)));
+  return rows;
+}
+
+std::vector<std::byte> Batches::bits_of(const EmulatedRun& run, const Inputs& inputs, std::int64_t i, std::int64_t count) const {
+  std::vector<std::byte> bits;
+  for (const auto& [name, tensor] : run.outputs) {
+    const auto add = [&, &output = tensor](std::int64_t row) { bits.insert(bits.end(), output.row(row).begin(), output.row(row).end()); };
+    const auto use = by_index_.find(name);
+    if (use == by_index_.end()) {
+      add(i);
+      continue;
+    }
+    const Tensor& index = inputs.tensors.at(use->second.index->name);
+    const std::int64_t of_row = index.size() / count;
+    for (std::int64_t at = i * of_row + use->second.first; at < (i + 1) * of_row; at += use->second.step)
+      if (const std::int64_t row = index.integer(at); row >= 0 && row < tensor.shape()[0]) add(row);
+  }
+  return bits;
+}
+
+std::string Batches::launch(const KernelSpec& spec, const BuiltKernel& kernel, std::int64_t size, const std::string& by) {
+  const std::vector<std::int64_t> rows = drawn(size);
+  const Inputs inputs = picked(rows);
+  const EmulatedRun run = emulate(spec, kernel.source, kernel.object, inputs);
   if (also) also(run);
   if (!run.result.defects.empty()) return exec::to_text(run.result.defects.front());
-  if (!run.result.completed) return fmt::format("a launch of {} rows did not complete", size);
-  for (std::int64_t i = 0; i < size; ++i) {
+  if (!run.result.completed) return fmt::format("a launch of {} rows did not complete", rows.size());
+  for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
     const std::int64_t row = rows[static_cast<std::size_t>(i)];
-    std::vector<std::byte> bits;
-    for (const auto& [name, tensor] : run.outputs) bits.insert(bits.end(), tensor.row(i).begin(), tensor.row(i).end());
-    const std::string where = fmt::format("row {} in place {} of {}{}", row, i, size, by);
+    std::vector<std::byte> bits = bits_of(run, inputs, i, std::ssize(rows));
+    const std::string where = fmt::format("row {} in place {} of {}{}", row, i, rows.size(), by);
     const auto [first, is_new] = known_.try_emplace(row, std::move(bits), where);
     if (is_new) continue;
     ++compared_;

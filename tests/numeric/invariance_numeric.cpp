@@ -249,6 +249,44 @@ TEST_CASE("schedules that are not batch-invariant are named so, and give other b
   CHECK(difference(sequences, any, 3).find("differ") != std::string::npos);
 }
 
+TEST_CASE("batch-invariant states and caches") {
+  for (const std::string_view arch : known_archs()) {
+    const Target to = target(arch).with_batch_invariance();
+    std::uint64_t seed = 400;
+    const auto state = [&](std::string_view name, const CatalogOptions& options) {
+      check({.name = fmt::format("{} {}, {} tokens", name, to_string(options.dtype), options.tokens),
+             .spec = [=](std::int64_t) { return catalog_spec(name, options); },
+             .bounds = {0},
+             .sizes = compares_everything() ? Numbers{1, 1, 2, 3, 7, 16, 29, 29} : Numbers{1, 9, 29}},
+            to, ++seed);
+    };
+    for (const std::int64_t tokens : {1, 3}) {
+      state("conv1d_update", {.cols = 1024, .dtype = bf16, .tokens = tokens});
+      state("gated_delta_update", {.cols = 64, .dtype = f32, .heads = 4, .kv_heads = 2, .d = 16, .tokens = tokens});
+      state("gated_delta_update", {.cols = 128, .dtype = bf16, .heads = 4, .kv_heads = 2, .d = 16, .state = bf16, .tokens = tokens});
+      state("ssm_update", {.cols = 128, .dtype = bf16, .heads = 4, .kv_heads = 2, .d = 16, .tokens = tokens});
+    }
+    state("rope_kv_write", {.cols = 64, .dtype = bf16, .fp8 = to.fp8(), .heads = 4, .kv_heads = 2});
+  }
+}
+
+TEST_CASE("rows that are written by index are compared where they lie") {
+  const auto spec = [](double added) {
+    const Dim rows = dynamic("rows"), slots = dynamic("slots");
+    const Expr x = input("x", f32, {rows, 64}), slot = input("slot", i64, {rows, 1});
+    return KernelSpec("kept")
+        .output("y", f32, x * 2)
+        .output("state_out", f32, scatter(input("state", f32, {slots, 64}), slot, x + added), {.in_place_of = "state"});
+  };
+  const Target to = target("gfx942");
+  const KernelSpec one = spec(1), other = spec(2);
+  Batches batches(one, 7);
+  CHECK(batches.launch(one, build(one, to, {}), 29).empty());
+  CHECK(batches.launch(one, build(one, to, {}), 9).empty());
+  CHECK(batches.compared() == 9);
+  CHECK(batches.launch(other, build(other, to, {}), 9).find("differ") != std::string::npos);
+}
+
 TEST_CASE("batch-invariant attention") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch).with_batch_invariance();
