@@ -134,16 +134,16 @@ private:
     }
   }
   KILN_MEMBER void load_v(const Cache& cache, const Place& place) {
+    if constexpr (config.scales_values()) {
+#pragma unroll
+      for (int t = 0; t < key_tiles; ++t) scales_of_v_[t] = cache.load_v_scales(place, t);
+    }
 #pragma unroll
     for (int t = 0; t < key_tiles; ++t)
 #pragma unroll
       for (int i = 0; i < 4; ++i)
 #pragma unroll
         for (int b = 0; b < blocks; ++b) v_[t][i][b] = cache.load_v(place, t, i, b);
-    if constexpr (config.scales_values()) {
-#pragma unroll
-      for (int t = 0; t < key_tiles; ++t) scales_of_v_[t] = cache.load_v_scales(place, t);
-    }
   }
   KILN_DEVICE At first_of_tile(u32 key, int t) {
     return {static_cast<int>(key + t * config.tile_keys + platform::thread_id() % wave_size / 16 * 4), 4, false};
@@ -257,6 +257,11 @@ private:
   }
 
   KILN_MEMBER void multiply_values(const Word16 (&p)[row_tiles]) {
+    // Neighbouring registers: an instruction that has two products of one scale also waits for what is loaded into the register beside it.
+    if constexpr (config.scales_values()) {
+#pragma unroll
+      for (int t = 0; t < key_tiles; ++t) platform::pin_vgpr(scales_of_v_[t]);
+    }
 #pragma unroll
     for (int r = 0; r < row_tiles; ++r) weights[r] = multiply_weights(ones(), p[r], weights[r]);
 #pragma unroll
