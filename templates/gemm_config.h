@@ -122,7 +122,7 @@ struct GemmConfig {
   // Whether a load has whole lines of eight rows, so that no cache has to keep a half until it is asked for. Lanes exchange what it brings
   // in registers, which sums of groups of several tiles of rows do not leave.
   constexpr bool whole_lines() const {
-    return method == GemmMethod::matrix && loads == 2 && a.bits == b.bits && (b.plain() || (block_scaled() && row_tiles() == 1)) && !b.preshuffled && !batch_invariant && !k_tail();
+    return method == GemmMethod::matrix && loads == 2 && a.bits == b.bits && (b.plain() || (block_scaled() && row_tiles() == 1 && !batch_invariant)) && !b.preshuffled && !k_tail();
   }
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b.bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.

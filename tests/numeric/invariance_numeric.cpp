@@ -24,6 +24,7 @@ struct Case {
   std::function<KernelSpec(std::int64_t bound)> spec;
   std::vector<std::int64_t> bounds, sizes;               // of rows; of launches
   std::vector<std::vector<std::string>> settings = {{}}; // schedules: kernels with each
+  std::int64_t widest = 0;                               // the bound that stands for all rows
 };
 
 BuiltKernel build(const KernelSpec& spec, const Target& to, const std::vector<std::string>& settings) {
@@ -32,7 +33,7 @@ BuiltKernel build(const KernelSpec& spec, const Target& to, const std::vector<st
 
 // What differs; empty when nothing does. Rows out of one set, in any order, by kernels of all bounds.
 std::string difference(const Case& c, const Target& to, std::uint64_t seed) {
-  Batches batches(c.spec(0), seed);
+  Batches batches(c.spec(c.widest), seed);
   for (const std::int64_t bound : c.bounds) {
     for (const auto& settings : c.settings) {
       const KernelSpec spec = c.spec(bound);
@@ -203,7 +204,9 @@ TEST_CASE("batch-invariant products") {
     check(written("a product beside rows", product_beside_rows, bounds_of_m()), to, ++seed);
     check(written("rows behind a product", rows_behind, bounds_of_m()), to, ++seed);
     check(written("a phase of rows behind a product", long_rows_behind, bounds_of_m()), to, ++seed);
-    check(written("a product of a product", product_of_product, bounds_of_m()), to, ++seed);
+    Case low_rank = written("a product of a product", product_of_product, bounds_of_m());
+    std::erase(low_rank.bounds, 128), low_rank.widest = 64; // LDS of gfx942 has no room for the sums of three products of 128 rows
+    check(low_rank, to, ++seed);
     check(written("groups behind a product", groups_behind, {1, 16, 48}), to, ++seed); // of more rows LDS has no room for four waves' sums
   }
 }

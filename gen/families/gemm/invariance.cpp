@@ -80,6 +80,7 @@ SumOrder Gemm::sum_order(const Plan&, const Config& c, const Target&) {
         "workgroups take equal runs of the steps of all experts, so that what other tokens chose decides where a sum is split";
   result.order = fmt::format("{} method {}, loads {}, {} waves that share {}", partition_of(c), to_string(c.method), c.loads, c.waves,
                              shares_steps(c) ? "steps" : fmt::format("turns of {} steps", c.wave_unit()));
+  if (c.whole_lines()) result.order += " of whole lines";
   if (c.unpacks_in_order()) result.order += ", weights unpacked in order";
   if (c.rows_at_end) result.order += ", rows behind all tiles";
   result.order +=

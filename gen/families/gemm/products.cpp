@@ -109,6 +109,11 @@ GemmConfig planned_config(const Plan& plan, const Target& target, std::int64_t r
   // One instruction takes 128 bytes of k; a block with a scale has as many.
   const bool wide = target.has_scaled_mfma() && (is_fp8(first.a.memory.dtype()) || c.a.quantises) && is_fp8(first.b.memory.dtype());
   if (wide || c.block_scaled() || (c.a.mx() && !c.packed())) c.loads = 2;
+  // Batch-invariant: whole lines for all numbers of rows, or for none. Tiles of groups of columns may have no registers for them.
+  if (GemmConfig lines = c; c.batch_invariant && plan.body.group_sizes.empty()) {
+    lines.loads = 2;
+    if (lines.whole_lines()) c = lines;
+  }
   return c;
 }
 
