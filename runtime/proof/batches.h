@@ -32,9 +32,9 @@ public:
   // `spec`: with the widest bound of rows that is launched; its row_dim has a name. `count` rows to choose from.
   Batches(const KernelSpec& spec, std::uint64_t seed, std::int64_t count = 29);
 
-  // A launch of `size` rows of the set, drawn at random, by a kernel of the same spec with any bound of at least `size`. Where outputs are
-  // written by index each row is drawn once, and all rows of the set at most. The first defect, that it did not complete, or what differs
-  // from an earlier launch; empty if nothing is wrong. `by`: what to say of the kernel, ", bound 8".
+  // A launch of `size` rows of the set, drawn at random, by a kernel of the same spec with any bound of at least `size`. Each row is
+  // drawn once, and all rows of the set at most, if outputs are written by index. The first defect, that it did not complete, or what
+  // differs from an earlier launch; empty if nothing is wrong. `by`: what to say of the kernel, ", bound 8".
   std::string launch(const KernelSpec& spec, const BuiltKernel& kernel, std::int64_t size, const std::string& by = {});
 
   std::size_t compared() const { return compared_; } // rows that had been launched before

@@ -27,7 +27,7 @@ TensorView token_of(const ggml_tensor& tensor, std::int64_t t) {
   view.data = static_cast<float*>(view.data) + t * view.stride[2];
   return view;
 }
-// Of a tensor [1 or d, heads, tokens, sequences]: the same for all rows of a head's state.
+// A token of a tensor [1 or d, heads, tokens, sequences], the same for all rows of a head's state.
 TensorView along_keys(const ggml_tensor& tensor, std::int64_t t) {
   TensorView view = token_of(tensor, t);
   view.ne = {view.ne[0], 1, view.ne[1], view.ne[3]};
