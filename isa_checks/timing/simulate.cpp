@@ -209,7 +209,7 @@ Simulation Xcd::run(uint32_t xcd) {
   result_.workgroups = static_cast<uint32_t>(queue_.size()), result_.xcds = xcds_;
   if (options_.cache == CacheState::l2) memory_.warm(queue_);
   launch_next(0);
-  while (!ready_.empty()) {
+  while (!ready_.empty() || break_circle()) {
     const auto [time, w] = ready_.top();
     ready_.pop();
     while (step(w)) {

@@ -34,9 +34,9 @@ std::optional<double> Xcd::visible_at(const Awaited& awaited, uint32_t w) const 
   if (number >= record_.workgroups) number = number < xcds ? awaited.workgroup : number - xcds;
   const auto found = launched_.find(number);
   if (found == launched_.end()) return std::nullopt;
-  const uint32_t writing = groups_[found->second].waves[awaited.wave];
-  const WaveState& writer = waves_[writing];
-  if (writing == w) return writer.time; // launched with the one that stands here for it: it does not wait for itself
+  // Launched with the one that stands here for it: a workgroup does not wait for itself, nor its waves for each other.
+  if (found->second == waves_[w].group) return waves_[w].time;
+  const WaveState& writer = waves_[groups_[found->second].waves[awaited.wave]];
   const auto published = std::ranges::find(writer.published, awaited.step, &std::pair<uint32_t, double>::first);
   if (published != writer.published.end()) return published->second;
   // That one may take another path, and a shorter one.
@@ -51,14 +51,28 @@ bool Xcd::await_others(uint32_t w, const Access& access) {
   double seen = wave.time;
   for (uint32_t i = 0; i < access.awaited; ++i) {
     const std::optional<double> published = visible_at(like.awaited[access.first_awaited + i], w);
+    if (!published && wave.in_circle && like.awaited[access.first_awaited + i].workgroup % static_cast<uint32_t>(xcds_) != xcd_) continue;
     if (!published) {
       blocked_on_others_.push_back(w);
       return false;
     }
     seen = std::max(seen, *published);
   }
+  wave.in_circle = false;
   note(wave, WaveActivity::flag, wave.time, seen);
   wave.time = seen;
+  return true;
+}
+
+// Workgroups that stand for those of other XCDs may wait for each other in a circle, which the others do not. The first of them goes on.
+bool Xcd::break_circle() {
+  std::vector<uint32_t>& blocked = blocked_on_others_;
+  std::ranges::sort(blocked, {}, [&](uint32_t w) { return waves_[w].time; });
+  const auto first = std::ranges::find_if(blocked, [&](uint32_t w) { return !waves_[w].in_circle; });
+  if (first == blocked.end()) return false;
+  waves_[*first].in_circle = true;
+  ready_.emplace(waves_[*first].time, *first);
+  blocked.erase(first);
   return true;
 }
 

@@ -40,6 +40,7 @@ struct WaveState {
   double time = 0;        // when it may issue that
   double last_store = 0, waiting_since = 0;
   bool at_barrier = false, blocked = false;
+  bool in_circle = false;                                  // waits for no other XCD's workgroup
   std::deque<double> vector, lds;                          // completions of what is outstanding, in order
   double scalar = 0;                                       // completion of the last scalar load
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
@@ -62,6 +63,7 @@ private:
   bool await_flag(std::uint32_t w, const Step& step);
   std::optional<double> visible_at(const Awaited& awaited, std::uint32_t w) const;
   bool await_others(std::uint32_t w, const Access& access);
+  bool break_circle(); // whether a wave goes on
   void await_room(WaveState& wave);
   void wait(WaveState& wave, const Code& code);
   void wake_blocked(std::uint32_t w);
