@@ -22,7 +22,7 @@ struct UserError : Error {
 };
 
 // What the environment did: a missing library, a compiler failure, a full disk. `log` is the tool's own words, `path`
-// a file to look at (the dumped source), either may be empty.
+// a file to look at (the dumped source), either may be empty. what() has all of them, each once: the log in lines of its own.
 struct EnvironmentError : Error {
   EnvironmentError(std::string subject, std::string fact, std::string remedy, std::string log = {}, std::string path = {});
   std::string subject, fact, remedy, log, path;

@@ -72,9 +72,8 @@ int run_parsed(const std::vector<cli::Command>& commands) {
   } catch (const UserError& error) {
     report(error.what());
     return cli::bad_usage;
-  } catch (const EnvironmentError& error) {
-    report(error.what());
-    if (!error.log.empty()) fmt::print(stderr, "{}\n", error.log);
+  } catch (const EnvironmentError& error) { // with the lines of a compiler
+    fmt::print(stderr, "error: {}\n", error.what());
     return cli::kernel_failed;
   } catch (const RejectedError& error) { // one line a schedule that was tried
     fmt::print(stderr, "error: {}\n", error.what());

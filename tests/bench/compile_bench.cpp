@@ -87,7 +87,7 @@ bool compare_with_stock(const KernelSource& source, const Target& target, int sa
   options.replace_builtin_header = false;
   const CompilerInput header = compiler_input(source, target, options);
   CompilerInput stock = header;
-  std::erase(stock.options, "-nogpulib");
+  for (const char* own : {"-nogpulib", "-w"}) std::erase(stock.options, own);
 
   const Hiprtc hiprtc(options.environment.hiprtc_path);
   const Comgr comgr(options.environment.comgr_path);

@@ -109,7 +109,7 @@ int run(int count, bool short_form) {
     const KernelSource source = emit_source(plan, choose_schedule(plan, gpu), gpu);
     kiln.push_back(compiler_input(source, gpu, options));
     stock.push_back(compiler_input(source, gpu, stock_options));
-    std::erase(stock.back().options, "-nogpulib");
+    for (const char* own : {"-nogpulib", "-w"}) std::erase(stock.back().options, own);
   }
   std::string pattern = (std::filesystem::temp_directory_path() / "kiln-jit-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) throw InternalError("no temporary folder");

@@ -16,10 +16,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The identity that a new process sees with the stub compiler and the libLLVM in `folder`.
+// A command in a new process with the stub compiler and the libLLVM in `folder`.
+CliResult with_stub(const std::string& arguments, const fs::path& folder) {
+  return kiln::test::kiln(arguments, "KILN_HIPRTC_PATH=" KILN_STUB_HIPRTC " KILN_DUMP_DIR=" + folder.string() +
+                                         " LD_LIBRARY_PATH=" + folder.string() + ":$LD_LIBRARY_PATH");
+}
+
+// The identity that it sees.
 std::string identity_with(const fs::path& folder) {
-  const CliResult said =
-      kiln::test::kiln("env --json", "KILN_HIPRTC_PATH=" KILN_STUB_HIPRTC " LD_LIBRARY_PATH=" + folder.string() + ":$LD_LIBRARY_PATH");
+  const CliResult said = with_stub("env --json", folder);
   return nlohmann::json::parse(said.out)["compiler"]["identity"].get<std::string>();
 }
 
@@ -32,6 +37,22 @@ std::vector<std::uint8_t> compiled() {
 }
 
 } // namespace
+
+TEST_CASE("what a compiler says of a kernel is printed once, line by line") {
+  const Scratch scratch;
+  fs::copy_file(KILN_STUB_LLVM_A, scratch.path / fs::path(KILN_STUB_LLVM_A).filename());
+  const CliResult failed = with_stub("compile rmsnorm --arch gfx942", scratch.path);
+  CHECK(failed.exit_code == 1);
+  CAPTURE(failed.err);
+  const std::string log = "\nstub.hip:1:2: error: no compiler\n    1 | here\nkiln: note: ";
+  const std::size_t end = failed.err.find(log);
+  REQUIRE(end != std::string::npos);
+  CHECK(failed.err.find("no compiler", end + log.size()) == std::string::npos);
+  const std::string first = failed.err.substr(0, end);
+  CHECK(first.starts_with("error: kernel rmsnorm: "));
+  CHECK(first.find("(stub (6)): stub.hip:1:2: error: no compiler; read the log") != std::string::npos);
+  CHECK(first.find('\n') == std::string::npos);
+}
 
 TEST_CASE("two builds of a shared libLLVM are two compilers") {
   const Scratch scratch;

@@ -1,5 +1,8 @@
-// A stand-in for hipRTC that compiles nothing and needs the stand-in for libLLVM: enough to be identified.
+// A stand-in for hipRTC that compiles nothing, and says so in two lines. It needs the stand-in for libLLVM: enough to be identified.
 #include <cstddef>
+#include <cstring>
+
+static constexpr char program_log[] = "stub.hip:1:2: error: no compiler\n    1 | here";
 
 extern "C" {
 int kiln_stub_llvm();
@@ -12,7 +15,11 @@ int hiprtcCreateProgram(void** program, const char*, const char*, int, const cha
 int hiprtcDestroyProgram(void**) { return 0; }
 int hiprtcCompileProgram(void*, int, const char**) { return 6; } // HIPRTC_ERROR_COMPILATION
 int hiprtcGetProgramLogSize(void*, std::size_t* size) {
-  *size = 0;
+  *size = sizeof program_log;
+  return 0;
+}
+int hiprtcGetProgramLog(void*, char* to) {
+  std::memcpy(to, program_log, sizeof program_log);
   return 0;
 }
 const char* hiprtcGetErrorString(int) { return "stub"; }
