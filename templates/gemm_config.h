@@ -19,6 +19,7 @@ enum class GemmMethod {
   sparse,   // SMFMAC with each row of A as two 4:2-structured rows: up to 8 rows, half of the matrix instructions
   dot,      // no matrix instruction: lanes share k, dot products of packed numbers, a reduction across lanes
   producers, // waves that only load fill slots in LDS, from which the other waves multiply with MFMA of 16 x 16 tiles
+  shared_rows, // MFMA of 16 x 16 tiles: the waves have columns each instead of steps, and share the rows of A, which pass through LDS
 };
 
 // How an operand lies in memory:
@@ -82,26 +83,46 @@ struct GemmConfig {
   int b_producers = 0, a_producers = 0; // of the waves, those that only load B, and only A; 0 but for method producers
   int slots = 0;        // steps that LDS holds, of method producers
   bool direct = false;  // producers load straight into LDS, without registers
+  int row_blocks = 1;   // of method shared_rows: parts of up to 64 rows of A, each with workgroups of its own
   int waves_per_eu = 0; // of a SIMD, that registers have to leave room for; 0: as the method wants it
   bool atomics = false; // partial sums of a tile meet by f32 atomics, in any order, instead of in a fixed order
   bool batch_invariant = false; // an element's sum has the same order for all `rows`, `tile_n` and `stages`: docs/batch_invariance.md
 
   constexpr bool by_expert() const { return experts.count > 0; }
-  constexpr int blocks() const { return by_expert() ? (experts.count < experts.pairs() ? experts.count : experts.pairs()) + experts.pairs() / rows : 1; } // at most
+  constexpr int blocks() const { return by_expert() ? (experts.count < experts.pairs() ? experts.count : experts.pairs()) + experts.pairs() / rows : row_blocks; } // at most
   constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
   constexpr int step_a_bits() const { return staged ? b.bits : a.bits; } // as a step loads or takes an element of A
   constexpr bool quantises_steps() const { return a.quantises && !staged; }
   constexpr int summing_waves() const { return waves - b_producers - a_producers; }
-  constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers(); }
+  constexpr bool shares_rows() const { return method == GemmMethod::shared_rows; }
+  constexpr bool is_matrix() const { return method == GemmMethod::matrix || method == GemmMethod::matrix32 || has_producers() || shares_rows(); }
   constexpr int edge() const { return method == GemmMethod::matrix32 ? 32 : 16; } // of the tiles of an MFMA
-  constexpr int row_tiles() const { return ceil_div(rows, edge()); }              // of A, for MFMA
+  constexpr int row_tiles() const { return ceil_div(ceil_div(rows, edge()), row_blocks); } // of A, for MFMA
   // Lanes that a load of B gives to a row. Side by side in dot, so that a row is contiguous; else a lane is one row further
   // than its neighbour, as MFMA wants it and as preshuffled rows lie.
   constexpr bool row_side_by_side() const { return method == GemmMethod::dot && !b.preshuffled; }
   constexpr int lanes_per_row() const { return row_side_by_side() ? 16 : method == GemmMethod::matrix32 ? 2 : 4; }
   constexpr int rows_per_load() const { return wave_size / lanes_per_row(); }
-  constexpr int b_loads() const { return products * tile_n / rows_per_load() * loads; } // of a lane and step
+  // With shared rows waves have columns of their own, and each loads a tile of rows for all; without, a wave has all of a step.
+  constexpr int column_waves() const { return shares_rows() ? waves : 1; }
+  constexpr int step_waves() const { return shares_rows() ? 1 : waves; } // that share the steps of a segment
+  constexpr int wave_tile_n() const { return tile_n / column_waves(); }
+  constexpr int loaded_row_tiles() const { return shares_rows() ? 1 : row_tiles(); }
+  constexpr GemmConfig of_wave() const { // what it multiplies
+    GemmConfig c = *this;
+    c.tile_n = wave_tile_n(), c.rows = row_tiles() * 16, c.row_blocks = 1;
+    return c;
+  }
+  constexpr GemmConfig of_row_loads() const { // what it loads of A
+    GemmConfig c = of_wave();
+    c.rows = 16;
+    return c;
+  }
+  static constexpr int row_tiles_ahead = 2; // that come from LDS while one is multiplied
+  static constexpr int shared_places = 3;   // steps in LDS: one is written, one is multiplied, and of the one between the first row tiles are read
+  constexpr int shared_row_bytes() const { return shared_places * waves * wave_size * (16 * loads + (a.plain() ? 0 : 4)); }
+  constexpr int b_loads() const { return products * wave_tile_n() / rows_per_load() * loads; } // of a lane and step
   // Loads of A of a lane and step, for MFMA; steps that a wave that loads A keeps in flight. A comes from a cache, in at most half the
   // time that B takes.
   constexpr int a_loads() const { return row_tiles() * loads * (a.bits / b.bits); }
@@ -122,7 +143,8 @@ struct GemmConfig {
   // Whether a load has whole lines of eight rows, so that no cache has to keep a half until it is asked for. Lanes exchange what it brings
   // in registers, which sums of groups of several tiles of rows do not leave.
   constexpr bool whole_lines() const {
-    return method == GemmMethod::matrix && loads == 2 && a.bits == b.bits && (b.plain() || (block_scaled() && row_tiles() == 1 && !batch_invariant)) && !b.preshuffled && !k_tail();
+    const bool has_room = shares_rows() || (method == GemmMethod::matrix && (b.plain() || (block_scaled() && row_tiles() == 1 && !batch_invariant)));
+    return has_room && loads == 2 && a.bits == b.bits && !b.preshuffled && !k_tail();
   }
   constexpr int row_bytes() const { return static_cast<int>(static_cast<long long>(k) * b.bits / 8); }
   // Bytes that a byte of k is from the next: preshuffled, 16 bytes of a row are followed by those of 15 further rows.
@@ -162,7 +184,7 @@ struct GemmConfig {
   constexpr bool splits() const { return !whole_tiles() && (by_expert() || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0); }
   // Chunks of `vec` elements that a lane has of a finished tile.
   constexpr int chunks_per_row() const { return tile_n / vec; }
-  constexpr int chunks() const { return ceil_div(rows * chunks_per_row(), threads()); }
+  constexpr int chunks() const { return shares_rows() ? row_tiles() * wave_tile_n() / 16 : ceil_div(rows * chunks_per_row(), threads()); }
   constexpr bool ragged() const { return n % vec != 0; }
   // Whether parts of a tile are published, see gemm/stream_k.h.
   constexpr bool publishes() const { return splits() && !atomics; }
@@ -198,6 +220,7 @@ struct GemmConfig {
   constexpr int sum_rounds() const { return ceil_div(rows, sum_rows()); }
   constexpr int list_bytes() const { return by_expert() ? blocks() * 4 + ceil_div(experts.pairs() * 2, 4) * 4 + 4 + 16 : 0; } // of blocks and pairs
   constexpr int lds_bytes() const {
+    if (shares_rows()) return shared_row_bytes();
     return list_bytes() + lds_of_sums(sum_rows()) + 16 + slots * slot_bytes() + ceil_div(slots * 12, 16) * 16 + (a.quantises ? ceil_div(rows, 4) * 16 : 0) +
            (staged ? rows * staged_row() : 0);
   }
@@ -257,6 +280,21 @@ constexpr const char* why_invalid_experts(const GemmConfig& c) {
   return nullptr;
 }
 
+constexpr const char* why_invalid_shared_rows(const GemmConfig& c) {
+  if (!c.shares_rows()) return c.row_blocks == 1 ? nullptr : "only method shared_rows has row_blocks";
+  if (c.a.bits != c.b.bits || c.packed()) return "method shared_rows takes operands of as many bits each, 8 or 16: use method matrix";
+  if (c.rows_at_end || c.epilogue_group) return "method shared_rows takes no epilogue that reduces columns: use method matrix";
+  if (c.waves != 4) return "method shared_rows takes 4 waves";
+  if (c.products * c.tile_n != 128) return "method shared_rows takes 128 columns of all products together: a tile_n of 128, or of 64 with two";
+  if (c.vec != 4) return "method shared_rows takes a vec of 4, as matrix instructions leave their sums";
+  if (c.k_tail()) return "method shared_rows takes rows of whole steps: use fewer loads, or method matrix";
+  if (c.stages < 3 || c.stages > c.steps_per_tile()) return "method shared_rows takes three stages at least, and as many steps of a tile";
+  if (c.row_blocks < 1 || c.row_blocks > 8 || c.row_tiles() > c.waves || c.row_tiles() * (c.row_blocks - 1) >= ceil_div(c.rows, 16))
+    return "row_blocks must leave 16 to 64 rows to each block";
+  if (c.workgroups != c.tiles() * c.row_blocks) return "method shared_rows takes a workgroup for each tile and block of rows, as their sums do not meet";
+  return nullptr;
+}
+
 // nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
 constexpr const char* why_invalid(const GemmConfig& c) {
   if (c.by_expert())
@@ -268,6 +306,7 @@ constexpr const char* why_invalid(const GemmConfig& c) {
   if (const char* const invalid = why_invalid_pair(c.a, c.b)) return invalid;
   if ((c.a.bits == 32 || c.a.mx() || c.a.quantises) && c.method != GemmMethod::matrix)
     return "A of 32 bits, of an MX format, or quantised takes method matrix only";
+  if (const char* const invalid = why_invalid_shared_rows(c)) return invalid;
   if (c.a.mx() && c.b.bits == 8 && c.loads == 1) return "A and B of MX formats of 8 bits take loads of 2 or 4: an instruction has 128 bytes of a row";
   if (c.staged && !c.a.quantises) return "rows of A that lie in LDS are quantised ones";
   if (static_cast<long long>(c.k) * c.b.bits % 128 || static_cast<long long>(c.k) * c.a.bits % 128)

@@ -12,6 +12,8 @@
 
 namespace kiln {
 
+template <GemmConfig config, class A, class B> class GemmSharedRows; // gemm/shared_rows.h
+
 template <GemmConfig config, class A, class B> class Gemm {
   static_assert(why_invalid(config) == nullptr, "invalid GemmConfig");
   static_assert(config.a.bits == gemm_bits<A> && config.b.bits == gemm_bits<B>);
@@ -76,9 +78,32 @@ private:
       if (wave < readers) run_as<GemmReader<config, A, B>>(wave, near, epilogue, b...);
       else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, near, epilogue, b...);
       else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, near, epilogue, b...);
+    } else if constexpr (config.shares_rows()) {
+      run_one_tile(near, epilogue, b...);
     } else {
       run_as<GemmRing<config, Either<config.staged, B, A>, B>>(platform::uniform(platform::thread_id() / wave_size), near, epilogue, b...);
     }
+  }
+
+  // The tile of a block of rows that a workgroup has with method shared_rows. Blocks of the same columns are neighbours.
+  template <class NearBy, class Epilogue, class... Bs> KILN_MEMBER void run_one_tile(const NearBy& near, Epilogue& epilogue, Bs... b) {
+    const u32 place = workgroup_in_order<config.workgroups>(block_), tile = place / config.row_blocks;
+    const u32 first = place % config.row_blocks * config.row_tiles() * 16;
+    if (first >= rows_) return;
+    const u32 end = smaller(first + config.row_tiles() * 16, rows_);
+    using Ahead = Either<(config.rows_ahead_loads(xcds) > 0), RowsAhead<config>, NoRowsAhead>;
+    const auto rows_ahead = Ahead::load(a_, rows_, block_);
+    GemmSharedRows<config, A, B> steps;
+    steps.start({rows_, first, end, platform::uniform(platform::thread_id() / wave_size)}, a_scale_);
+    steps.begin(tile, a_, b...);
+    platform::pin_computed(rows_ahead);
+    typename NearBy::Words words;
+    steps.accumulate([&] KILN_LAMBDA { words = near.load(tile); });
+    words = platform::pin_computed(words);
+    platform::await_mfma_results<config.edge()>();
+    steps.each_chunk([&](u32 row, u32 column, const Part (&parts)[config.products]) KILN_LAMBDA {
+      call(epilogue, TilePlace{first + row, tile * config.tile_n + column, end}, parts);
+    });
   }
 
   // All segments, `index` counts the waves that work as Steps.

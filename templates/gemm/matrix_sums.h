@@ -94,7 +94,7 @@ template <GemmConfig config, class A, class B> struct MatrixSums {
     }
   }
 
-private:
+protected:
   // f(r, row) of a lane's rows of A; the last one's for those beyond.
   template <class F> KILN_DEVICE void each_row(F f) {
     const u32 lane = platform::thread_id() % wave_size, last = config.rows - 1;

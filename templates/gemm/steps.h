@@ -224,7 +224,6 @@ template <GemmConfig config, class A, class B> struct GemmSlot {
     }
   }
 
-private:
   static KILN_MEMBER void exchange(Word16 (&of)[config.loads]) {
     for_each<4>([&](int i) KILN_LAMBDA {
       u32 first = of[0][i], second = of[1][i];

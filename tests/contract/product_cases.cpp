@@ -28,6 +28,10 @@ Alteration narrow_rows() {
   return {"narrower reads of LDS", "return *reinterpret_cast<const Word16*>(in_lds() + at);",
           halves_of("reinterpret_cast<const char*>(in_lds() + at)")};
 }
+Alteration narrow_shared_rows() {
+  const std::string to = "rows_.a[r][u]", from = "rows()[from][tile][u][lane]";
+  return {"narrower reads of LDS", to + " = " + from + ";", one_by_one(to, from)};
+}
 Alteration early_conversion() {
   return {"a conversion at the load", "return *reinterpret_cast<const T*>(uniform + offset);",
           "u32 early = *reinterpret_cast<const T*>(uniform + offset); asm volatile(\"\" : \"+v\"(early)); return static_cast<T>(early);"};
@@ -63,6 +67,17 @@ ContractCase producers(const Target& to, bool direct) {
                  {{"global_loads", narrow_stream()}, {"lds", narrow_writes()}, {"min_loops", narrow_writes()}})};
 }
 
+// Rows that the waves share.
+void add_shared(std::vector<ContractCase>& cases, const Target& to) {
+  const Alterations loop = of_loop("load(place, step);"), ring = of_ring(to);
+  const Alterations own = joined(joined({{"no_spills", loop.at("max_vgpr_spills")}, {"loop_lds", narrow_shared_rows()}}, loop), ring);
+  cases.push_back({"gemm shared rows", catalog_spec("gemm", {.m = 128, .n = 4096, .k = 4096}), {"method=shared_rows"}, own});
+  cases.push_back({"gemm shared rows block scaled",
+                   catalog_spec("gemm_block_scaled", {.fp8 = to.fp8(), .m = 128, .n = 4096, .k = 8192}),
+                   {"method=shared_rows"},
+                   joined({{"required v_mfma_", no_fp8_matrix(to.has_scaled_mfma())}}, own)});
+}
+
 Expr nvfp4_product() {
   return matmul_nt_mx(input("a", f16, {dynamic("m", 1, 16), 8192}), input("b", e2m1, {4096, 8192}), input("scale", e4m3fn, {4096, 512}));
 }
@@ -75,11 +90,11 @@ Expr normed_product(const Target& to) {
 // Operands of 8 bits, and rows that become such.
 void add_quantised(std::vector<ContractCase>& cases, const Target& to) {
   const Alterations fp8 = joined({{"required v_mfma_", no_fp8_matrix(to.has_scaled_mfma())}}, of_ring(to));
-  const Alterations staged = joined({{"no_spills", few_registers("amdgpu_num_vgpr(12)")}, {"loop_lds", narrow_rows()}}, fp8);
+  const Alterations few = {{"no_spills", few_registers("amdgpu_num_vgpr(12)")}},
+                    staged = joined(joined({{"loop_lds", narrow_rows()}}, few), fp8);
   cases.push_back({"gemm staged", catalog_spec("gemm_dynamic_quant", {.fp8 = to.fp8()}), {}, staged});
   cases.push_back({"gemm normed", KernelSpec("normed").output("c", f32, normed_product(to)), {}, staged});
-  const Alterations block_scaled = joined({{"no_spills", few_registers("amdgpu_num_vgpr(12)")}}, fp8); // its ring is short
-  cases.push_back({"gemm block scaled", catalog_spec("gemm_block_scaled", {.fp8 = to.fp8()}), {}, block_scaled});
+  cases.push_back({"gemm block scaled", catalog_spec("gemm_block_scaled", {.fp8 = to.fp8()}), {}, joined(few, fp8)});
   cases.push_back({"gemm w8", catalog_spec("gemm_w8a16", {.fp8 = to.fp8(), .k = 16384}), {}, of_ring(to)});
 }
 
@@ -128,6 +143,7 @@ std::vector<ContractCase> product_cases(const Target& to) {
       producers(to, false),
   };
   if (to.has_wide_lds_dma()) cases.push_back(producers(to, true));
+  add_shared(cases, to);
   add_quantised(cases, to);
   add_narrow(cases, to);
   add_experts(cases, to);

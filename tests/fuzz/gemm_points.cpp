@@ -92,6 +92,7 @@ std::vector<std::string> other_methods(const GemmConfig& c) {
   if (c.rows <= 8) result.emplace_back("method=sparse");
   if (c.rows <= 4) result.emplace_back("method=dot");
   if (c.b.plain() && !c.b.preshuffled) result.emplace_back("method=producers");
+  if (!why_invalid(with_shared_rows(c, ceil_div(c.rows, max_shared_rows)))) result.emplace_back("method=shared_rows");
   return result;
 }
 

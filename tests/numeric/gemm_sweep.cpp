@@ -61,6 +61,7 @@ struct Point {
 bool takes(GemmMethod method, const Types& types, std::int64_t m) {
   if (method == GemmMethod::sparse) return m <= 8;
   if (method == GemmMethod::dot) return m <= 4;
+  if (method == GemmMethod::shared_rows) return size_bits(types.a) == size_bits(types.b) && types.weights != Weights::four_bits;
   return method != GemmMethod::producers || types.weights == Weights::plain;
 }
 
@@ -79,6 +80,10 @@ std::vector<Point> all_points() {
         for (const GemmMethod method : methods)
           if (takes(method, {to.fp8(), to.fp8()}, m)) points.push_back({to, {to.fp8(), to.fp8()}, method, m, n});
   }
+  for (const std::string_view arch : known_archs())
+    for (const std::int64_t m : {1, 16, 33, 64, 65, 80, 127, 128})
+      for (const Types& types : types_of(target(arch)))
+        if (takes(GemmMethod::shared_rows, types, m)) points.push_back({target(arch), types, GemmMethod::shared_rows, m, 0});
   return points;
 }
 
@@ -111,18 +116,22 @@ struct Case {
 Case case_of(const Point& p, std::uint64_t number) {
   Random random(number);
   const std::int64_t n = p.columns ? p.columns : 2 * random.between(8, 120) + 1;
-  const std::int64_t natural = p.types.weights == Weights::four_bits ? 32 : 16; // elements in 16 bytes of the narrower operand
-  const std::int64_t k = p.columns ? 512 : natural * random.between(1, 1536 / natural);
+  const bool shared = p.method == GemmMethod::shared_rows; // takes three whole steps and more
+  const std::int64_t natural = shared                                  ? 512 / size_bits(p.types.b)
+                               : p.types.weights == Weights::four_bits ? 32
+                                                                       : 16; // elements in 16 bytes of the narrower operand
+  const std::int64_t k = p.columns ? 512 : natural * (shared ? random.between(6, 28) : random.between(1, 1536 / natural));
   const bool shuffle = p.method != GemmMethod::producers && random.chance(15);
   const std::int64_t bound = random.chance(70) ? p.m
+                             : shared          ? 128
                                                : std::min<std::int64_t>(p.method == GemmMethod::dot      ? 4
                                                                         : p.method == GemmMethod::sparse ? 8
                                                                                                          : 64,
-                                                                        p.m + random.between(1, 7));
+                                                               p.m + random.between(1, 7));
   Case result{spec_of(p.types, dynamic("m", 1, bound), n, k, shuffle ? Layout::preshuffled : Layout::contiguous, number % 3 == 0),
               {fmt::format("method={}", to_string(p.method))},
               p.m};
-  if (!p.columns && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
+  if (!p.columns && !shared && random.chance(40)) { // few workgroups, each with parts of several tiles; only as many as there are steps
     const Plan plan = make_plan(result.spec, p.to);
     const Schedule chosen = with_overrides(candidates(plan, p.to).front(), result.settings, plan, p.to);
     result.settings.push_back(

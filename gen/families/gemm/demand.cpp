@@ -21,7 +21,7 @@ double step_matrix_cycles(const GemmConfig& c, const Target& target) {
   const double of_bits = as_bf16 ? 1 : c.a.bits == 4 ? 4 : c.a.bits == 8 || c.a.quantises ? 2 : 1;
   const double narrow = of_bits * (target.has_scaled_mfma() ? 2.0 : 1.0); // MFMA 16x16x16 f16: 16 cycles
   const double k_a_cycle = c.a.bits == 32 ? 0.125 : narrow;               // 16x16x4 f32: 32 cycles
-  return c.row_tiles() * (c.products * c.tile_n / 16.0) * elements_of_k / k_a_cycle;
+  return c.row_tiles() * (c.products * c.wave_tile_n() / 16.0) * elements_of_k / k_a_cycle;
 }
 
 // Instructions for 16 elements of a row per lane: f32, a product or two, clamped bytes, as LLVM 21 makes them.
@@ -42,16 +42,35 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
   const double quantise = c.quantises_steps() ? quantise_slots(c) * c.row_tiles() * c.loads : 0;
   const double reorder = c.b.encoding == Encoding::int4 && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
   const double unpack = in_instruction || c.a.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
-  const int tiles = c.products * c.tile_n / 16;
-  const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
+  const int tiles = c.products * c.wave_tile_n() / 16;
+  const double copied = c.row_tiles() > 4 ? 2 : 1;                // between AGPRs and VGPRs, with many rows
+  const double sums = 4.0 * copied * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.stages + (c.block_scaled() ? sums : 0);
+  const double through_lds = c.shares_rows()
+                                 ? (c.row_tiles() + c.loaded_row_tiles()) * (c.loads + (c.a.plain() ? 0 : 1)) + 2 + 4.5 * c.b_loads()
+                                 : 0;                                                 // a barrier, and lanes exchange words
   const double dots = c.method == GemmMethod::dot ? 4.0 * c.rows * converted / 8 : 0; // a register of both holds two numbers
-  return dots + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
+  return dots + through_lds + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
+}
+
+// By the simulation of 24 products with 64 to 128 rows on four chips: the share of a step's other instructions that no matrix instruction
+// hides, and of B's bytes that a further block of rows finds in L2 no more.
+constexpr double overlapped = 0.7, block_misses = 0.25;
+
+// Cycles of a step of shared rows: a wave alone on its SIMD, beside LDS, through which all rows pass to every wave.
+double shared_step_cycles(const GemmConfig& c, const Target& target, DType a) {
+  const machine::Chip& chip = target.chip();
+  const double passes = access_bytes / (4.0 * std::ranges::find(machine::archs, chip.arch, &machine::Arch::name)->lds_read_banks);
+  const double lds = (c.row_tiles() + c.loaded_row_tiles()) * c.waves * c.loads * passes * chip.lds_pass_cycles;
+  const double matrix = step_matrix_cycles(c, target), others = issue_clocks * (step_slots(c, target, a) - matrix / 16);
+  return std::max(lds, matrix + overlapped * others) + chip.barrier_cycles;
 }
 
 // How often a line of 128 bytes is requested: loads cover a part of it each. Words of A beside a word of B lie in turn.
-int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / c.step_bytes()); }
-int a_loads_a_line(const GemmConfig& c) { return std::max(1, line_bytes * c.b.bits / (c.step_bytes() * c.a.bits)); }
+// So many rows of groups ask for more lines at a time than L1 has, so that it loses halves that are asked for behind each other too.
+bool loses_halves(const GemmConfig& c) { return c.block_scaled() && c.loads == 2 && c.row_tiles() > 4 && !c.whole_lines(); }
+int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : loses_halves(c) ? 2 : std::max(1, line_bytes / c.step_bytes()); }
+int a_loads_a_line(const GemmConfig& c) { return loses_halves(c) ? 2 : std::max(1, line_bytes * c.b.bits / (c.step_bytes() * c.a.bits)); }
 
 // The shares of lines of B and of A that L1 has lost when another part of them is requested: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
@@ -67,7 +86,7 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
     for (long long line = first / line_bytes; line <= (first + bytes - 1) / line_bytes; ++line) lines.insert(line);
   };
   for (int wave = 0; wave < c.waves; ++wave) {
-    const long long first = std::min(units * wave / c.waves * unit, count - 1) * c.step_bytes();
+    const long long first = c.shares_rows() ? 0 : std::min(units * wave / c.waves * unit, count - 1) * c.step_bytes();
     for (int row = 0; row < c.products * c.tile_n; ++row) add(of_b, first + static_cast<long long>(row) * c.row_bytes(), c.step_bytes());
     for (int row = 0; !c.staged && row < (ratio > 1 ? std::min(rows, 16) : rows); ++row)
       add(of_a, first * ratio + static_cast<long long>(row) * c.a_row_bytes(), c.step_bytes() * ratio);
@@ -116,9 +135,9 @@ Turns turns_of(const GemmConfig& c) {
     for (long long at = first_step(c, group); at < end;) {
       const long long count = std::min(end - at, tile - at % tile), units = (count + unit - 1) / unit;
       long long most = 0;
-      for (int wave = 0; wave < c.waves; ++wave) {
-        const long long from = std::min(units * wave / c.waves * unit, count);
-        const long long own = std::min(units * (wave + 1) / c.waves * unit, count) - from;
+      for (int wave = 0; wave < c.step_waves(); ++wave) {
+        const long long from = std::min(units * wave / c.step_waves() * unit, count);
+        const long long own = std::min(units * (wave + 1) / c.step_waves() * unit, count) - from;
         most = std::max(most, own);
         result.loaded += static_cast<double>(std::max(1LL, (own + c.stages - 1) / c.stages) * c.stages) / c.workgroups;
       }
@@ -159,7 +178,8 @@ Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, con
   return demand_of_rows(one, rows_of_a(plan, one, sizes), plan.products.front().a.memory.dtype(), target);
 }
 
-Demand demand_of_rows(const GemmConfig& c, double rows, DType a, const Target& target) {
+Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Target& target) {
+  const double rows = c.shares_rows() ? std::min<double>(all_rows, c.row_tiles() * 16) : all_rows; // of a tile
   const machine::Chip& chip = target.chip();
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps / c.run_unit()) * c.run_unit();
@@ -168,7 +188,7 @@ Demand demand_of_rows(const GemmConfig& c, double rows, DType a, const Target& t
   const double segments = !takes_whole_parts(c) ? std::ceil((most - 1) / c.steps_per_tile()) + 1 : std::ceil(most / c.steps_per_tile());
   Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
   w.per_cu = std::max(1, std::min(max_waves_per_simd * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
-  w.far_bytes = steps * c.b_loads() * access_bytes;
+  w.far_bytes = steps * c.b_loads() * c.column_waves() * access_bytes * (1 + block_misses * (c.row_blocks - 1)) / c.row_blocks;
   w.loaded = turns.added * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes; // as if all waves had as much as the slowest
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
   const double requested = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
@@ -176,13 +196,14 @@ Demand demand_of_rows(const GemmConfig& c, double rows, DType a, const Target& t
   // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
   const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.max_steps();
   const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
-  w.fill_bytes = again * w.far_bytes + a_again * a_bytes;
+  w.fill_bytes = again * steps * c.b_loads() * c.column_waves() * access_bytes + a_again * a_bytes;
   // A line has the scales of a row for many steps: where L1 loses it, each step asks for it anew.
   if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
-  w.written = rows * c.n * c.products * 2 / c.workgroups;
+  w.written = all_rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = turns.added * step_slots(c, target, a);
   w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
+  if (c.shares_rows()) w.matrix_cycles = turns.added * shared_step_cycles(c, target, a);
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
   if (!c.splits()) return w;
   // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last

@@ -156,7 +156,9 @@ bool is_near(const TensorPlan& t, std::int64_t n) {
 }
 
 KernelParts Gemm::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
-  return {.header = c.rows_at_end ? "gemm/rows_at_end" : "gemm/gemm",
+  return {.header = c.rows_at_end     ? "gemm/rows_at_end"
+                    : c.shares_rows() ? "gemm/shared_rows"
+                                      : "gemm/gemm",
           .config = config_text(c, "GemmConfig"),
           .threads = "config.threads()",
           .attributes = waves_per_eu_attribute(c.waves_per_eu, gemm_without_agprs(c) ? "KILN_VGPRS_ONLY " : ""),

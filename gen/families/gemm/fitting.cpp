@@ -20,10 +20,10 @@ bool fits_counter(const GemmConfig& c) {
 
 // Steps of the wave that has most, of a workgroup that has most: waves take whole turns of the ring, or are to load them in whole turns.
 long long wave_steps(const GemmConfig& c) {
-  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, of_wave = (steps + c.waves - 1) / c.waves;
+  const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups, of_wave = (steps + c.step_waves() - 1) / c.step_waves();
   if (c.batch_invariant) return (of_wave + c.stages - 1) / c.stages * c.stages;
   const long long turns = (steps + c.stages - 1) / c.stages;
-  return std::min(steps, (turns + c.waves - 1) / c.waves * c.stages);
+  return std::min(steps, (turns + c.step_waves() - 1) / c.step_waves() * c.stages);
 }
 
 // Slots in LDS. Direct loads need all that is in flight, and one more for every wave that reads; loads through registers need
@@ -62,9 +62,21 @@ GemmConfig with_producers(GemmConfig c, const Target& target) {
 
 } // namespace
 
+GemmConfig with_shared_rows(GemmConfig c, int row_blocks) {
+  c.method = GemmMethod::shared_rows;
+  c.waves = simds_per_cu;
+  c.row_blocks = row_blocks;
+  c.tile_n = shared_columns / c.products;
+  c.vec = 4; // as matrix instructions leave their sums
+  for (c.loads = 2; c.loads > 1 && c.k_tail();) c.loads /= 2;
+  c.workgroups = c.tiles() * c.row_blocks;
+  return with_ring(c);
+}
+
 GemmConfig with_ring(GemmConfig c) {
   const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
-  const int least = std::max({1, loads, (min_kib_in_flight / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
+  const int early = c.shares_rows() ? 1 : 0; // rows are waited for a step before they are multiplied
+  const int least = early + std::max({1, loads, (min_kib_in_flight / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
   const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.stages <= 16; };
   GemmConfig best = c;
   best.stages = 0;
@@ -73,7 +85,9 @@ GemmConfig with_ring(GemmConfig c) {
   for (c.stages = least; best.stages == 0; --c.stages)
     if (fits() || c.stages == 1) best = c;
   const long long steps = (c.steps() + c.workgroups - 1) / c.workgroups;
-  best.stages = static_cast<int>(std::min<long long>(best.stages, (steps + c.waves - 1) / c.waves));
+  const long long most =
+      c.shares_rows() ? std::max<long long>(min_shared_stages, steps / 2) : (steps + c.waves - 1) / c.waves; // shared: a turn of the loop
+  best.stages = static_cast<int>(std::min<long long>(best.stages, most));
   return best;
 }
 
@@ -93,9 +107,17 @@ GemmConfig with_workgroups(GemmConfig c, int cus) {
 }
 
 GemmConfig with_method(GemmConfig c, GemmMethod method, const Target& target) {
-  if (method == GemmMethod::producers) return with_producers(c, target);
+  if (method == GemmMethod::shared_rows) return with_shared_rows(c, ceil_div(c.rows, max_shared_rows));
+  const bool shared =
+      c.epilogue_group == 0 && c.products * c.tile_n == shared_columns; // chosen before: no other choice has so many columns
   c.method = method;
-  if (method == GemmMethod::matrix) return c;
+  if (shared) {
+    c.row_blocks = 1;
+    c.tile_n /= 2;
+    c = with_workgroups(c, target.compute_units());
+  }
+  if (method == GemmMethod::producers) return with_producers(c, target);
+  if (method == GemmMethod::matrix && !shared) return c;
   if (method == GemmMethod::dot) c.loads = 1; // four rows of B by four lanes each: more registers go into the ring
   const int wanted = method == GemmMethod::dot ? 16 : method == GemmMethod::matrix32 ? std::max(32, c.tile_n) : c.tile_n;
   const int widest = std::max(wanted, c.epilogue_group);

@@ -42,6 +42,17 @@ long long max_parts(const GemmConfig& c) {
 // Whether dot instructions take a's numbers as they are.
 bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.memory.dtype() == f16 || target.has_dot2_bf16(); }
 
+// Method shared_rows, with blocks of 32 to 64 rows: from so many rows on A is what a CU mostly reads, if each wave reads all of it.
+std::vector<GemmConfig> shared_configs(const GemmConfig& planned) {
+  constexpr int many_rows = 48;
+  std::vector<GemmConfig> configs;
+  for (int rows = max_shared_rows; planned.rows > many_rows && rows >= 32; rows -= 16) {
+    const GemmConfig c = with_shared_rows(planned, ceil_div(planned.rows, rows));
+    if (!why_invalid(c) && fits_registers(c) && std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
+  }
+  return configs;
+}
+
 std::string why(const GemmConfig& c, const Target& target) {
   const std::string sums = !c.splits() ? "no tile is split"
                                        : fmt::format("a tile is split into up to {} parts, whose sums meet {}", max_parts(c),
@@ -109,6 +120,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
       add_one(other, false);
     }
   }
+  if (cus == target.compute_units()) std::ranges::copy(shared_configs(planned), std::back_inserter(configs));
   if (configs.empty()) { // invalid: the caller says why
     Config c = planned;
     c.tile_n = std::max(c.tile_n, c.epilogue_group);
@@ -122,7 +134,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
 
 std::vector<Candidate<GemmConfig>> Gemm::fallbacks(const Config& first) {
   std::vector<Candidate<Config>> result;
-  for (Config c = first; (c.stages /= 2) > 0;) result.push_back({c, "fewer stages"});
+  for (Config c = first; (c.stages /= 2) >= (c.shares_rows() ? min_shared_stages : 1);) result.push_back({c, "fewer stages"});
   return result;
 }
 

@@ -10,11 +10,9 @@ namespace kiln {
 
 template <> struct EnumText<GemmMethod> {
   static constexpr std::string_view type = "GemmMethod";
-  static constexpr std::pair<GemmMethod, std::string_view> words[] = {{GemmMethod::matrix, "matrix"},
-                                                                      {GemmMethod::matrix32, "matrix32"},
-                                                                      {GemmMethod::sparse, "sparse"},
-                                                                      {GemmMethod::dot, "dot"},
-                                                                      {GemmMethod::producers, "producers"}};
+  static constexpr std::pair<GemmMethod, std::string_view> words[] = {
+      {GemmMethod::matrix, "matrix"}, {GemmMethod::matrix32, "matrix32"},   {GemmMethod::sparse, "sparse"},
+      {GemmMethod::dot, "dot"},       {GemmMethod::producers, "producers"}, {GemmMethod::shared_rows, "shared_rows"}};
 };
 
 template <> struct EnumText<Encoding> {
@@ -71,6 +69,7 @@ template <MaybeConst<GemmConfig> C, typename Visit> constexpr void for_each_fiel
   visit(Field{.name = "a_producers", .shown = producers}, c.a_producers);
   visit(Field{.name = "slots", .shown = producers}, c.slots);
   visit(Field{.name = "direct", .shown = producers}, c.direct);
+  visit(Field{.name = "row_blocks", .shown = c.shares_rows(), .begins_line = true}, c.row_blocks);
   visit(Field{.name = "waves_per_eu", .shown = c.waves_per_eu != 0}, c.waves_per_eu);
   visit(Field{.name = "atomics", .settable = dense, .shown = dense}, c.atomics);
   visit(Field{.name = "batch_invariant", .settable = false, .shown = c.batch_invariant}, c.batch_invariant);
@@ -127,6 +126,10 @@ GemmConfig as_one_product(GemmConfig config);
 // The config with another method, and what that asks of other fields: tile, ring, workgroups and so on, as the chosen schedule
 // has them for method matrix. It may be invalid for the plan (rows over the method's limit): why_not says why.
 GemmConfig with_method(GemmConfig config, GemmMethod method, const Target& target);
+
+// The config with method shared_rows. Its workgroups have a tile of so many columns each, of one of so many blocks of rows.
+constexpr int shared_columns = 128, max_shared_rows = 64, min_shared_stages = 3;
+GemmConfig with_shared_rows(GemmConfig config, int row_blocks);
 
 // What a launch of `rows` rows of type `a` demands.
 Demand demand_of_rows(const GemmConfig& config, double rows, DType a, const Target& target);

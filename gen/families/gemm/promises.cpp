@@ -57,7 +57,7 @@ void promise_producers(Promises& p, const GemmConfig& c) {
 // Whether every wave takes turns of the loop: those of the ring's first and last turn are not in it.
 bool has_loop(const GemmConfig& c) {
   const long long steps = c.by_expert() ? 0 : std::min<long long>(c.steps() / c.workgroups, c.steps_per_tile());
-  return steps / c.waves >= 3 * c.stages;
+  return steps / c.step_waves() >= 3 * c.stages;
 }
 
 // As templates/common/dot.h: other types are converted, and multiplied in f32.
@@ -73,15 +73,20 @@ void promise_ring(Promises& p, const GemmConfig& c, bool has_dot) {
   p.loop_loads = {.min_bytes = 16, .exceptions = count(scales), .at_least = count(c.stages * words)};
   if (scales > 0) p.loop_loads.excepted = c.b.encoding == Encoding::int4 ? "scales and zero points" : "scales";
   if (c.staged) p.loop_lds = {.min_bytes = 16, .at_least = count(c.stages * c.row_tiles() * c.loads)};
-  p.max_loop_barriers = 0;
-  // It waits for one step of the ring at a time. A ring of one has nothing in flight then.
-  if (c.stages > 1) {
+  if (c.shares_rows()) {
+    const int tiles = c.stages * (c.row_tiles() + c.loaded_row_tiles()); // that are read, and written
+    p.loop_lds = {.min_bytes = 16, .exceptions = count(c.a.plain() ? 0 : tiles), .at_least = count(tiles * c.loads)};
+    if (!c.a.plain()) p.loop_lds.excepted = "scales";
+  }
+  p.max_loop_barriers = c.shares_rows() ? c.stages : 0;
+  // It waits for one step of the ring at a time, and for shared rows a step ahead. A ring of one has nothing in flight then.
+  if (const int kept = c.stages - (c.shares_rows() ? 2 : 1); kept > 0) {
     p.max_loop_drains = 0;
-    p.min_loop_wait = count((c.stages - 1) * (words + (c.wide_scales() ? 0 : scales / c.stages)));
-    p.min_bytes_in_flight = count((c.stages - 1) * words * 1024);
+    p.min_loop_wait = count(kept * (words + (c.wide_scales() ? 0 : scales / c.stages)));
+    p.min_bytes_in_flight = count(kept * words * 1024);
   }
   // Addresses and sums wait in AGPRs and in lanes of VGPRs while many rows, or parts of several tiles, need all others.
-  if (c.is_matrix() && (c.rows > 16 || c.splits())) {
+  if (c.is_matrix() && !c.shares_rows() && (c.rows > 16 || c.splits())) {
     p.max_vgpr_spills = max_vgprs_aside;
     p.max_sgpr_spills = max_sgprs_aside;
   }
@@ -90,7 +95,7 @@ void promise_ring(Promises& p, const GemmConfig& c, bool has_dot) {
 // Turns of the ring in the code outside of the loop: the first one, twice if it may be partial, again where tiles follow each other; the
 // last but one, if it may be partial; and one of a loop that is taken once, which LLVM may make straight code.
 int turns_outside(const GemmConfig& c) {
-  const bool partial = c.crosses() || c.steps() / c.workgroups % (c.waves * c.stages) != 0;
+  const bool partial = c.crosses() || c.steps() / c.workgroups % (c.step_waves() * c.stages) != 0;
   return (partial && !c.wide_scales() ? 2 : 1) * (c.crosses() ? 2 : 1) + (partial ? 1 : 0) + (has_loop(c) ? 0 : 1);
 }
 
@@ -111,7 +116,8 @@ int narrow_outside(const Plan& plan, const GemmConfig& c, const machine::Chip& c
 Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target) {
   Promises p = promises_of_all();
   // One workgroup a CU is enough: what keeps the memory busy is in flight inside each wave. Waves alone on their SIMD have all registers.
-  if (c.waves > simds_per_cu) p.max_vgprs = vgprs_of_wave(c.waves);
+  if (c.waves > simds_per_cu || c.shares_rows())
+    p.max_vgprs = vgprs_of_wave(std::max(c.waves, 2 * simds_per_cu)); // shared: two workgroups a CU
   p.max_lds_bytes = c.lds_bytes();
   p.loads_outside_loops = {.min_bytes = 16,
                            .exceptions = count(narrow_outside(plan, c, target.chip())),

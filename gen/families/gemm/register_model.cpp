@@ -18,16 +18,20 @@ constexpr int max_beside_accumulators = 228; // ring alone, if accumulators lie 
 int scale_vgprs(const GemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
 int ring_vgprs(const GemmConfig& c) {
-  const int staged = c.staged ? 2 * c.row_tiles() * c.loads * vgprs_a_load : 0; // A of a step and of the next one, out of LDS
+  // A out of LDS: of a step and of the next one, or all row tiles.
+  const int tiles_from_lds = c.staged ? 2 * c.row_tiles() : c.shares_rows() ? c.row_tiles() : 0;
+  const int staged = tiles_from_lds * (c.loads * vgprs_a_load + (c.a.plain() ? 0 : 1));
   return c.stages * (c.b_loads() + gemm_a_loads(c)) * vgprs_a_load + scale_vgprs(c) + staged;
 }
 
 int accumulator_vgprs(const GemmConfig& c) {
   const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
-  const int tiles = c.products * c.tile_n / c.rows_per_load();
+  const int tiles = c.products * c.wave_tile_n() / c.rows_per_load();
   // Block scales: the sums of a group of up to four tiles wait to be scaled and added. With many rows they lie in AGPRs.
   const bool adds_later = c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1;
-  const int groups = adds_later ? std::min(tiles, 4) * 4 + c.products * 2 : 0;
+  const int groups = adds_later                            ? std::min(tiles, 4) * 4 + c.products * 2
+                     : c.block_scaled() && c.shares_rows() ? 2 * tiles * 4 // of two row tiles
+                                                           : 0;
   return tiles * each + groups;
 }
 
@@ -46,18 +50,18 @@ bool spills_masks(const GemmConfig& c) {
 } // namespace
 
 int gemm_a_loads(const GemmConfig& c) {
-  const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
+  const int rows = c.is_matrix() ? c.loaded_row_tiles() : c.method == GemmMethod::sparse ? 1 : c.rows;
   if (c.staged) return 0;
   const int weights = c.a.norm_parts > 0 ? 1 : 0; // as many as those of a row tile
   return (rows + weights) * c.loads * (c.a.bits / c.b.bits);
 }
 
 int gemm_scale_loads(const GemmConfig& c) {
-  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
-  if (c.a.mx()) return c.stages * (c.b_loads() + c.row_tiles() * c.loads); // of both
+  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads();        // four scales, four zero points
+  if (c.a.mx()) return c.stages * (c.b_loads() + c.loaded_row_tiles() * c.loads); // of both
   if (c.packed()) return c.stages * c.b.word_scales() * c.b_loads();
   if (!c.block_scaled()) return 0;
-  const int rows = c.is_matrix() ? c.row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
+  const int rows = c.is_matrix() ? c.loaded_row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;
   return c.stages * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
 }
 
@@ -67,7 +71,7 @@ bool fits_registers(const GemmConfig& c) {
   if (spills_masks(c)) return false;
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= max_beside_accumulators;
-  if (c.block_scaled())
+  if (c.block_scaled() && !c.shares_rows())
     return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= max_with_group_sums &&
            (!c.whole_lines() || loaded_vgprs(c) <= max_exchanged);
   return ring_vgprs(c) + accumulator_vgprs(c) <= max_in_all && loaded_vgprs(c) <= max_loaded;
@@ -76,6 +80,7 @@ bool fits_registers(const GemmConfig& c) {
 bool producers_fit_registers(const GemmConfig& c) { return c.stages * c.b_loads() * vgprs_a_load + accumulator_vgprs(c) <= max_in_all; }
 
 bool gemm_without_agprs(const GemmConfig& c) {
+  if (c.shares_rows()) return true;
   return c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1 && ring_vgprs(c) + accumulator_vgprs(c) <= max_in_all;
 }
 
