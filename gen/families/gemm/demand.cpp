@@ -43,8 +43,7 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
   const double reorder = c.b.encoding == Encoding::int4 && a == f16 && !c.unpacks_in_order() ? 4.0 * gemm_a_loads(c) : 0;
   const double unpack = in_instruction || c.a.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
   const int tiles = c.products * c.wave_tile_n() / 16;
-  const double copied = c.row_tiles() > 4 ? 2 : 1;                // between AGPRs and VGPRs, with many rows
-  const double sums = 4.0 * copied * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
+  const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
   const double scales = 2.0 * gemm_scale_loads(c) / c.stages + (c.block_scaled() ? sums : 0);
   const double through_lds = c.shares_rows()
                                  ? (c.row_tiles() + c.loaded_row_tiles()) * (c.loads + (c.a.plain() ? 0 : 1)) + 2 + 4.5 * c.b_loads()
@@ -56,6 +55,9 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
 // By the simulation of 24 products with 64 to 128 rows on four chips: the share of a step's other instructions that no matrix instruction
 // hides, and of B's bytes that a further block of rows finds in L2 no more.
 constexpr double overlapped = 0.7, block_misses = 0.25;
+// By the same, what sums of groups of more than 64 rows take of a wave that loads all of them, over what the terms say: 1.4 to 2.4; and of
+// the path from L2.
+constexpr double crowded_groups = 2.0, crowded_lines = 1.3;
 
 // Cycles of a step of shared rows: a wave alone on its SIMD, beside LDS, through which all rows pass to every wave.
 double shared_step_cycles(const GemmConfig& c, const Target& target, DType a) {
@@ -67,10 +69,8 @@ double shared_step_cycles(const GemmConfig& c, const Target& target, DType a) {
 }
 
 // How often a line of 128 bytes is requested: loads cover a part of it each. Words of A beside a word of B lie in turn.
-// So many rows of groups ask for more lines at a time than L1 has, so that it loses halves that are asked for behind each other too.
-bool loses_halves(const GemmConfig& c) { return c.block_scaled() && c.loads == 2 && c.row_tiles() > 4 && !c.whole_lines(); }
-int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : loses_halves(c) ? 2 : std::max(1, line_bytes / c.step_bytes()); }
-int a_loads_a_line(const GemmConfig& c) { return loses_halves(c) ? 2 : std::max(1, line_bytes * c.b.bits / (c.step_bytes() * c.a.bits)); }
+int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / c.step_bytes()); }
+int a_loads_a_line(const GemmConfig& c) { return std::max(1, line_bytes * c.b.bits / (c.step_bytes() * c.a.bits)); }
 
 // The shares of lines of B and of A that L1 has lost when another part of them is requested: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
@@ -204,6 +204,10 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   w.instructions = turns.added * step_slots(c, target, a);
   w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
   if (c.shares_rows()) w.matrix_cycles = turns.added * shared_step_cycles(c, target, a);
+  else if (c.block_scaled() && c.row_tiles() > 4) {
+    w.fill_bytes *= crowded_lines;
+    for (double* const term : {&w.loaded, &w.instructions, &w.matrix_cycles}) *term *= crowded_groups;
+  }
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
   if (!c.splits()) return w;
   // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
