@@ -1,5 +1,5 @@
 // Proves that a launch too long to execute is extrapolated from smaller ones, close to what it is predicted to take when executed whole,
-// and says so; and that what cannot be made smaller is refused with what to do.
+// and says so; that what cannot be made smaller is refused with what to do; and that workgroups that stand for others end.
 #include "gen/catalog/catalog.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/predict_kernel.h"
@@ -26,6 +26,18 @@ TEST_CASE("a launch that is too long is extrapolated from smaller ones") {
   CHECK(part.microseconds == doctest::Approx(whole.microseconds).epsilon(0.2));
   CHECK(part.bytes == doctest::Approx(whole.bytes).epsilon(0.2));
   CHECK_THROWS_AS(predicted(32, 1000), timing::TooLong);
+}
+
+TEST_CASE("workgroups that stand for those of other XCDs, and wait for each other in a circle, go on") {
+  const Target to = target("mi300x");
+  CatalogOptions o;
+  o.dtype = bf16, o.m = 8, o.n = 7168, o.k = 2304;
+  const KernelSpec spec = catalog_spec("gemm_w4a16", o);
+  const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()),
+                                         {"tile_n=64", "loads=2", "stages=1", "workgroups=252"}); // nine parts for four tiles
+  const timing::Prediction p = predict_kernel(spec, built.source, built.object, {{"m", 1}}, to.chip(), {.changes = false});
+  CHECK(p.workgroups == 252);
+  CHECK(p.microseconds < 50);
 }
 
 TEST_CASE("only the stream of a launch grows with its size") {
