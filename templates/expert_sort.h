@@ -1,5 +1,6 @@
 // ExpertSort<config>: pairs of a token and an expert in the order of their experts, by counting, by one wave.
 #pragma once
+#include "counting.h"
 #include "common/lane_instructions.h"
 #include "common/memory_instructions.h"
 #include "expert_sort_config.h"
@@ -47,20 +48,8 @@ private:
       const u32 named = exists ? static_cast<u32>(coming) : none, expert = named < none ? named : none;
       const u32 after = first + wave_size + lane;
       coming = experts[after < pairs ? after : pairs - 1];
-      u64 alike = platform::lanes_where(exists); // lanes of the same expert
-#pragma unroll
-      for (u32 bit = 1; bit <= none; bit *= 2) {
-        const u64 set = platform::lanes_where((expert & bit) != 0);
-        alike &= expert & bit ? set : ~set;
-      }
-      const u32 nth = platform::lanes_below(alike);
-      const u32 at = next()[expert];
-      platform::wave_barrier();
-      if (exists) {
-        f(first + lane, at + nth);
-        if (nth == 0) next()[expert] = at + platform::count_lanes(alike);
-      }
-      platform::wave_barrier();
+      const u32 place = take_place<none>(next(), exists, expert);
+      if (exists) f(first + lane, place);
     }
   }
 };

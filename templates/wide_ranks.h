@@ -5,6 +5,7 @@
 #include "rowwise.h"
 #include "rowwise/cluster.h"
 #include "rowwise/selection.h"
+#include "rowwise/whole_row.h"
 #include "wide_ranks_config.h"
 
 namespace kiln {
@@ -13,22 +14,19 @@ namespace kiln {
 struct WideTop {
   f32 columns;
 };
-// Elements of those columns.
-template <class T> struct WidePick {
-  const T* row;
-  KILN_MEMBER f32 at(f32 column) const { return only_element<T>(load_chunk<T, 1>(row, static_cast<u32>(column) * static_cast<u32>(sizeof(T)), 0)); }
-};
 
-template <WideRanksConfig config> class WideRanks {
+template <WideRanksConfig config> class WideRanks : public WholeRow<config.cols> {
   static_assert(why_invalid(config) == nullptr, "invalid WideRanksConfig");
   static constexpr int k = config.ranks, waves = config.waves(), threads = config.threads(), group = config.group, groups = config.groups();
   static constexpr int wanted = groups < k ? groups : k; // groups with candidates
   static constexpr int searched = config.max_searched(), ranked = config.max_ranked();
   static constexpr int groups_a_lane = ceil_div(groups, threads), candidates_a_lane = ceil_div(wanted * group, threads);
   static constexpr int waves_with_ranks = ceil_div(k, wave_size);
+  using WholeRow<config.cols>::row_, WholeRow<config.cols>::store_one;
 
 public:
-  KILN_MEMBER WideRanks(u32 rows, void* workspace) : row_(platform::block_x() / config.tiles), tile_(rows, platform::block_x()) {
+  KILN_MEMBER WideRanks(u32 rows, void* workspace)
+      : WholeRow<config.cols>(platform::block_x() / config.tiles), tile_(rows, platform::block_x()) {
     if constexpr (config.tiles > 1) {
       counter_ = static_cast<u32*>(workspace) + static_cast<u64>(row_) * config.workspace_words();
       largest_ = reinterpret_cast<f32*>(counter_ + 1);
@@ -36,13 +34,6 @@ public:
       largest_ = largest_in_lds();
     }
   }
-  KILN_MEMBER u32 index() const { return row_; }
-
-  // The first element of this row, in a [rows, cols] tensor or in one that is the same in every row.
-  template <class T> KILN_MEMBER T* full(T* tensor, u64 row_stride = config.cols) const { return tensor + row_ * row_stride; }
-  template <class T> KILN_MEMBER T* columns(T* tensor) const { return tensor; }
-  template <class T> KILN_MEMBER auto scalar(const T* tensor) const { return load_one(tensor); }
-  template <class T> KILN_MEMBER auto of_row(const T* tensor, u64 row_stride = 1) const { return load_one(tensor + row_ * row_stride); }
 
   // Keeps the largest of each group of this workgroup's part of the row. True in the workgroup that goes on.
   template <class T> KILN_MEMBER bool read(const T* row) const {
@@ -78,7 +69,6 @@ public:
   }
   // Whether this wave has none of the ranks. It may end then.
   KILN_MEMBER bool is_beyond_ranks() const { return platform::uniform(platform::thread_id() / wave_size) >= static_cast<u32>(waves_with_ranks); }
-  template <class T> KILN_MEMBER auto picks(const T* row) const { return WidePick<T>{row}; }
 
   // ---- ranks, one a lane: reductions in the order of waves
 
@@ -154,10 +144,6 @@ private:
     static __shared__ u32 memory[k];
     return memory;
   }
-
-  template <class T> KILN_DEVICE auto load_one(const T* from) { return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(from, 0, 0)); }
-  template <class T> KILN_DEVICE void store_one(T* place, f32 value) { store_chunk<T, 1>(place, 0, 0, to<T>(Vec<f32, 1>(value))); }
-  template <class T> KILN_DEVICE void store_one(T* place, i32 value) { store_chunk<T, 1>(place, 0, 0, to<T>(Vec<i32, 1>(value))); }
 
   // A place in a list for each lane's `own`; lists are in any order.
   static KILN_MEMBER u32 place_in(u32* count, u32 own) {
@@ -293,7 +279,6 @@ private:
     return total;
   }
 
-  u32 row_;
   mutable u32 turn_ = 0; // of reductions: known where they are compiled
   Row<config.streamed()> tile_;
   u32* counter_ = nullptr;

@@ -50,7 +50,7 @@ KernelSpec sample_gumbel(const CatalogOptions& options) {
 // whose shares reach p of the k. A token of the rest by its softmax.
 KernelSpec sample_top_k_top_p(const CatalogOptions& options) {
   const Expr logits = logits_of("logits", options);
-  const std::int64_t ranks = std::min(max_ranks, options.cols);
+  const std::int64_t ranks = std::min(max_selected_ranks, options.cols);
   const Expr top = row_top(logits, ranks);
   const Expr rank = ranks < options.cols ? iota({ranks}) : round(row_cumsum(cast(f32, top >= 0))) - 1; // an iota of all would be of columns
   const Expr z = div_exact(pick(logits, top), some_temperature(options));

@@ -88,15 +88,16 @@ Expr row_argmin(Expr x);
 // log(sum(exp(x))) without overflow: row_max and row_sum of it. Minus infinity for a row of nothing else.
 Expr row_logsumexp(const Expr& x);
 // The columns of the k largest elements of each row, the largest first and of those alike the lowest column first: [rows, cols] ->
-// [rows, k]. NaN counts as minus infinity. k is from 1 to 256, of 262144 columns at most; more than 16, or of more than 1024 columns, of an
-// input that all workgroups of the row read. Values of this shape are one a rank: operations on them are as any other, a row reduction of
-// them is one a row, and a running sum goes from rank to rank.
+// [rows, k]. NaN counts as minus infinity. k is from 1 to all columns, which are 2^24 at most; more than 16, or of more than 1024 columns,
+// are of an input. Values of this shape are one a rank: operations on them are as any other, a row reduction of them is one a row, and a
+// running sum goes from rank to rank; of more than 256 ranks, or of more than 262144 columns, there are pointwise operations alone.
 Expr row_top(Expr x, std::int64_t k);
 // The elements of x at the columns that `top`, a row_top, names: [rows, cols] -> [rows, k].
 Expr pick(Expr x, Expr top);
 // The sum of the columns up to and with each one.
 Expr row_cumsum(Expr x);
-inline constexpr std::int64_t max_ranks = 256, max_ranked_columns = 1 << 18;
+// A row_top of more ranks, or of more columns than these, sorts the row. A column is a number in f32, exact up to 2^24.
+inline constexpr std::int64_t max_selected_ranks = 256, max_selected_columns = 1 << 18, max_ranked_columns = 1 << 24;
 inline constexpr std::int64_t max_wave_ranks = 16, max_wave_columns = 1024; // of any value: a wave holds the row
 // Reductions of every `group` consecutive elements of the last dimension: [rows, cols] -> [rows, ceil(cols/group)].
 // `group` is a power of two from 2 to 512. The last group of a row may be partial.

@@ -27,12 +27,13 @@ void add_streams(std::vector<ContractCase>& cases, const Target& to) {
       {"no_spills", no_vectors_behind("of_columns.find(key, k, k);")}};
   cases.push_back(
       {.name = "wide_ranks", .spec = catalog_spec("sample_top_k_top_p", {.cols = 32768, .max_rows = 8, .dtype = bf16}), .own = sampled});
-  cases.push_back(
-      {.name = "expert_sort",
-       .spec = catalog_spec("moe_sort", {}),
-       .own = {{"required v_mbcnt_hi", {"no count of lanes below", "__builtin_amdgcn_mbcnt_hi(", "__builtin_amdgcn_mbcnt_lo("}}},
-       .few_registers = 4,
-       .place = lane_id});
+  const Alterations counted = {
+      {"required v_mbcnt_hi", {"no count of lanes below", "__builtin_amdgcn_mbcnt_hi(", "__builtin_amdgcn_mbcnt_lo("}}};
+  const Expr row = input("x", f32, {dynamic("rows", 1, 8), 5000});
+  cases.push_back({.name = "row_sort",
+                   .spec = KernelSpec("row_sort").output("column", i32, row_top(row, 5000)),
+                   .own = joined(counted, {{"no_spills", no_vectors_behind("items[i] = load(place < cols ? place : cols - 1);")}})});
+  cases.push_back({.name = "expert_sort", .spec = catalog_spec("moe_sort", {}), .own = counted, .few_registers = 4, .place = lane_id});
 }
 
 // ---- attention

@@ -20,8 +20,7 @@ TEST_CASE("what row_top and pick take") {
   expect_user_error([] { row_top(logits(), 65); }, "operation 'row_top'", "65 of 64 columns", "1 to 64");
   expect_user_error([] { row_top(logits(), 0); }, "operation 'row_top'", "0 of 64 columns", "1 to 64");
   expect_user_error([] { row_top(logits(4), 5); }, "operation 'row_top'", "5 of 4 columns", "1 to 4");
-  expect_user_error([] { row_top(logits(262145), 2); }, "operation 'row_top'", "262145 columns", "at most 262144");
-  expect_user_error([] { row_top(logits(1025), 257); }, "operation 'row_top'", "257 of 1025 columns", "1 to 256");
+  expect_user_error([] { row_top(logits(16777217), 2); }, "operation 'row_top'", "16777217 columns", "at most 16777216");
   expect_user_error([] { row_top(logits() > 0, 2); }, "operation 'row_top'", "bool", "cast(f32, ...)");
   expect_user_error([] { row_top(input("x", f16, {lines, dynamic("cols")}), 2); }, "operation 'row_top'", "only at launch", "a number");
   expect_user_error([] { row_cumsum(scalar("s")); }, "operation 'row_cumsum'", "shape []", "[rows, cols]");
@@ -72,6 +71,25 @@ TEST_CASE("ranks that a wave does not hold are of inputs, and alone with rows") 
   const Plan plan = make_plan(with_output(pick(wide, top)), gfx942, registered_families());
   expect_user_error([&] { with_overrides(choose_schedule(plan, gfx942), {"tiles=1", "vec=4", "tiles=2"}, plan, gfx942); },
                     "schedule of 'k'", "tiles", "");
+}
+
+TEST_CASE("rows that are sorted have values of ranks alone, and a bound where they do not fit into LDS") {
+  const Target gfx942 = target("gfx942");
+  const Expr wide = logits(4096), top = row_top(wide, 257);
+  expect_user_error([&] { check_spec(row_cumsum(pick(wide, top))); }, "kernel 'k'", "there is a 'row_cumsum'", "at most 256 ranks");
+  expect_user_error([&] { check_spec(row_max(pick(wide, top))); }, "kernel 'k'", "there is a 'row_max'", "at most 256 ranks");
+  expect_user_error([&] { check_spec(pick(wide * 2, top)); }, "kernel 'k'", "'pick' takes a 'mul'", "give it an input");
+  const auto sorted = [&](std::int64_t cols, const Dim& rows) {
+    return make_plan(with_output(row_top(input("x", f16, {rows, cols}), cols)), gfx942, registered_families());
+  };
+  expect_user_error([&] { choose_schedule(sorted(4096, lines), gfx942); }, "schedule of 'k'", "no bound says how many rows",
+                    "dim rows[1..64]");
+  expect_user_error([&] { choose_schedule(sorted(1 << 20, dynamic("rows", 1, 100)), gfx942); }, "schedule of 'k'", "up to 100 rows",
+                    "a smaller bound");
+  const Plan plan = sorted(300, lines);
+  const auto with = [&](const char* setting) { with_overrides(choose_schedule(plan, gfx942), {setting}, plan, gfx942); };
+  expect_user_error([&] { with("waves=3"); }, "schedule of 'k'", "waves", "1, 2, 4, 8 or 16");
+  expect_user_error([&] { with("in_lds=0"); }, "schedule of 'k'", "no bound", "dim rows");
 }
 
 TEST_CASE("entries of ranks") {

@@ -21,6 +21,7 @@ const Operation known_operations[] = {
     {.op = GGML_OP_ARGSORT, .kind = Kind::alone, .supports = supports_ranks, .lower = lower_ranks},
     {.op = GGML_OP_SSM_CONV, .kind = Kind::alone, .supports = supports_ssm_conv, .lower = lower_ssm_conv},
     {.op = GGML_OP_GATED_DELTA_NET, .kind = Kind::alone, .supports = supports_gated_delta, .lower = lower_gated_delta},
+    {.op = GGML_OP_SSM_SCAN, .kind = Kind::alone, .supports = supports_ssm_scan, .lower = lower_ssm_scan},
     {.op = GGML_OP_SUM, .kind = Kind::alone, .supports = supports_reduction, .lower = lower_sum},
     {.op = GGML_OP_MUL_MAT, .kind = Kind::product, .supports = supports_product},
     {.op = GGML_OP_MUL_MAT_ID, .kind = Kind::alone, .supports = supports_product_by_id, .lower = lower_product_by_id},

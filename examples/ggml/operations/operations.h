@@ -26,11 +26,13 @@ struct Operation {
 Operation operation_of(const ggml_tensor& node);
 bool supports(const ggml_tensor& node); // right for every input that such a node can have
 
-// ---- ssm_conv.cpp, gated_delta.cpp
+// ---- ssm_conv.cpp, recurrent.cpp
 bool supports_ssm_conv(const ggml_tensor& node);
 void lower_ssm_conv(GraphBuilder& graph, const ggml_tensor& node);
 bool supports_gated_delta(const ggml_tensor& node);
 void lower_gated_delta(GraphBuilder& graph, const ggml_tensor& node);
+bool supports_ssm_scan(const ggml_tensor& node);
+void lower_ssm_scan(GraphBuilder& graph, const ggml_tensor& node);
 
 // ---- row operations (row_ops.cpp, rope.cpp)
 bool supports_norm(const ggml_tensor& node);

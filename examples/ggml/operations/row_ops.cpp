@@ -87,7 +87,7 @@ Expr build_cumsum(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln
 Expr build_argmax(KernelDraft&, const ggml_tensor&, const Expr& x) { return kiln::row_argmax(x); }
 
 bool supports_ranks(const ggml_tensor& node) {
-  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_ranks &&
+  return is_float_row(node.src[0]) && node.type == GGML_TYPE_I32 && ggml_is_contiguous(&node) && node.ne[0] <= kiln::max_ranked_columns &&
          node.src[0]->ne[0] <= kiln::max_ranked_columns;
 }
 
@@ -123,6 +123,16 @@ void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node) {
   draft.launch("group_norm");
 }
 
+namespace {
+
+bool sorts(std::int64_t cols, std::int64_t ranks) { return ranks > kiln::max_selected_ranks || cols > kiln::max_selected_columns; }
+// Rows of a launch: a power of two whose lists, of 16 bytes a column, take 64 MiB of the workspace at most, or one.
+std::int64_t rows_of_sort(std::int64_t cols) {
+  return std::max<std::int64_t>(1, (1 << 22) / static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(cols))));
+}
+
+} // namespace
+
 // The columns of the largest elements; ARGSORT: of all, in either order.
 void lower_ranks(GraphBuilder& graph, const ggml_tensor& node) {
   const std::int64_t cols = node.src[0]->ne[0], ranks = node.ne[0];
@@ -135,10 +145,17 @@ void lower_ranks(GraphBuilder& graph, const ggml_tensor& node) {
     draft.launch("negated");
     x = negated;
   }
-  graph.launch(
-      kiln::KernelSpec("ranks").output("y", kiln::i32, kiln::row_top(kiln::input("x", x.dtype, {kiln::dynamic("rows"), cols}), ranks)),
-      {{"x", kiln::DeviceTensor{x.data, x.dtype, {x.rows(), cols}, 0}},
-       {"y", kiln::DeviceTensor{node.data, kiln::i32, {x.rows(), ranks}, 0}}});
+  // A bound of the rows, for kernels that sort in their workspace. Powers of two share a kernel.
+  const auto most = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(std::min(x.rows(), rows_of_sort(cols)))));
+  const kiln::Dim rows = sorts(cols, ranks) ? kiln::dynamic("rows", 1, most) : kiln::dynamic("rows");
+  const std::int64_t at_once = sorts(cols, ranks) ? most : x.rows();
+  for (std::int64_t first = 0; first < x.rows(); first += at_once) {
+    const std::int64_t count = std::min(at_once, x.rows() - first);
+    char* const from = static_cast<char*>(x.data) + static_cast<std::size_t>(first * cols) * bytes_of(x.dtype);
+    graph.launch(kiln::KernelSpec("ranks").output("y", kiln::i32, kiln::row_top(kiln::input("x", x.dtype, {rows, cols}), ranks)),
+                 {{"x", kiln::DeviceTensor{from, x.dtype, {count, cols}, 0}},
+                  {"y", kiln::DeviceTensor{static_cast<std::int32_t*>(node.data) + first * ranks, kiln::i32, {count, ranks}, 0}}});
+  }
 }
 
 void lower_sum(GraphBuilder& graph, const ggml_tensor& node) {

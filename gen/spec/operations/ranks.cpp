@@ -29,9 +29,8 @@ Expr row_top(Expr x, std::int64_t k) {
   if (cols > max_ranked_columns)
     throw UserError(rank_subject(Op::row_top), fmt::format("a row has {} columns", cols),
                     fmt::format("use at most {}", max_ranked_columns));
-  if (k < 1 || k > max_ranks || k > cols)
-    throw UserError(rank_subject(Op::row_top), fmt::format("it takes {} of {} columns", k, cols),
-                    fmt::format("use 1 to {}", std::min(max_ranks, cols)));
+  if (k < 1 || k > cols)
+    throw UserError(rank_subject(Op::row_top), fmt::format("it takes {} of {} columns", k, cols), fmt::format("use 1 to {}", cols));
   Shape shape = x.shape();
   shape.back() = k;
   return Expr(Node{.op = Op::row_top, .dtype = f32, .shape = std::move(shape), .operands = {std::move(x)}, .step = k});
