@@ -26,6 +26,7 @@ public:
     declare_inputs();
     if (indexed_.chance(options_.indexed_percent)) add_indexed();
     states_.add_values(space_, tensors_[0], values_);
+    if (states_.shifts()) distance_ = 0; // memory has no partners of shifted rows
     if (paired_.chance(options_.paired_percent)) choose_distances();
     auto reductions = reduces ? random_.between(1, 3) : 0;
     for (auto operations = random_.between(1, 12); operations > 0; --operations) {

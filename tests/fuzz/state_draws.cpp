@@ -66,7 +66,7 @@ void StateDraws::add_outputs(KernelSpec& spec, const Expr& first, const Expr& se
     const Expr value = kind_ == Kind::rows ? behind[0] : stack(behind);
     spec.output("state_out", (*state_).dtype(), scatter(*state_, *slot_, value), {.in_place_of = "state", .layout = (*state_)->layout});
   }
-  if (drawn_ && stacks_ && first.shape().size() >= 2) spec.output("stacked_out", f32, stack({first + 0, second + 0}));
+  if (drawn_ && stacks_ && first.shape().size() >= 2) spec.output("stacked_out", f32, stack({cast(f32, first) + 0, cast(f32, second) + 0}));
 }
 
 } // namespace kiln
