@@ -18,6 +18,7 @@ inline constexpr int accum_offset_granule = 4; // of the VGPRs alone (IsaInfo::g
 inline constexpr int sgpr_granule = 16;        // IsaInfo::getSGPRAllocGranule
 inline constexpr int max_vmcnt = 63, max_expcnt = 7, max_lgkmcnt = 15; // largest counts that s_waitcnt encodes (AMDGPUBaseInfo.cpp)
 inline constexpr int issue_clocks = 4;                                 // of an instruction of a wave: 64 lanes on 16 lanes of a SIMD
+inline constexpr int line_bytes = 128;                                 // of L1 and L2: docs/hardware.md
 inline constexpr int lds_write_banks = 32; // HipKittens' measurements of ds_write_b64; AMD's Composable Kernel documentation
 
 namespace machine {

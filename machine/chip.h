@@ -9,7 +9,6 @@
 namespace kiln::machine {
 
 // Caches, of all chips: docs/hardware.md. Four ways of L1 are an assumption.
-inline constexpr int line_bytes = 128;                 // of L1 and L2
 inline constexpr int l1_bytes = 32 << 10, l1_ways = 4; // a CU's vector cache
 inline constexpr int l2_bytes = 4 << 20, l2_ways = 16; // of an XCD
 inline constexpr double mall_bytes = 256 << 20;        // of the chip

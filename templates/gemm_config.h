@@ -162,7 +162,7 @@ struct GemmConfig {
   // Loads of a lane that ask for rows of A before the steps do, each workgroup of an XCD for a share: where A is a good part of what a CU loads.
   constexpr int rows_ahead_loads(int xcds) const {
     if (by_expert() || a.quantises || rows < 8 || workgroups < 2 * xcds) return 0;
-    const int loads_of_lane = ceil_div(ceil_div(rows * ceil_div(a_row_bytes(), 128), workgroups / xcds), threads());
+    const int loads_of_lane = ceil_div(ceil_div(rows * ceil_div(a_row_bytes(), line_bytes), workgroups / xcds), threads());
     return loads_of_lane > 8 ? 0 : loads_of_lane; // of 30 words LLVM 21 made an array in scratch, and few workgroups gain little
   }
   constexpr int staged_row() const { return max_steps() * step_bytes() + 16; }

@@ -79,7 +79,7 @@ InstructionCost instruction_cost(const Instruction& instruction, const MemoryAcc
     return {Pipe::vector_memory, std::max(wave_clocks, (access ? access->op.bytes : 0) * wave_lanes / memory_path_bytes), 0};
   case InstructionClass::lds: {
     const double bytes = access ? access->op.bytes : 4; // lane exchanges move 4 B per lane
-    const double ideal = std::max(1.0, bytes * wave_lanes / 128);
+    const double ideal = std::max(1.0, bytes * wave_lanes / (4.0 * lds_write_banks));
     const bool known = access && access->banks && access->banks->needed > access->banks->ideal;
     return {Pipe::lds, known ? static_cast<double>(access->banks->needed) : ideal, 0};
   }

@@ -73,7 +73,7 @@ BankPasses lds_bank_passes(int read_banks, bool store, int bytes, std::span<cons
     for (const u64 lanes : read128_gfx942()) add(lanes);
   } else {
     const int size = banks * 4 / std::max(bytes, 4);
-    for (int first = 0; first < 64; first += size) add(span(first, size));
+    for (int first = 0; first < wave_size; first += size) add(span(first, size));
   }
   return result;
 }

@@ -8,7 +8,7 @@
 namespace kiln::timing {
 namespace {
 
-using machine::l1_ways, machine::l2_ways, machine::line_bytes;
+using machine::l1_ways, machine::l2_ways;
 // The slice of MALL that has a line serves so much: 17.2 TB/s over 128 slices (CDNA 3 white paper).
 constexpr double slice_bytes_per_ns = 134;
 constexpr double min_cycles = 4;   // that the addresses of 64 lanes take

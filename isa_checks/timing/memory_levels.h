@@ -60,7 +60,7 @@ private:
     double ready = 0, dirty = 0;
   };
   Line* set_of(std::uint64_t line);
-  std::vector<Line> lines_{machine::l2_bytes / machine::line_bytes};
+  std::vector<Line> lines_{machine::l2_bytes / line_bytes};
   std::uint64_t clock_ = 0;
 };
 
@@ -91,7 +91,7 @@ private:
     std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals; // when, bytes
   };
   struct Cu {
-    static constexpr std::size_t line_count = machine::l1_bytes / machine::line_bytes, sets = line_count / machine::l1_ways;
+    static constexpr std::size_t line_count = machine::l1_bytes / line_bytes, sets = line_count / machine::l1_ways;
     Queue l1, fill;
     Outstanding outstanding;
     std::vector<std::pair<std::uint64_t, double>> lines{line_count, {~0ULL, 0}}; // L1: the ways of a set lie together

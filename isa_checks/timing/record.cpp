@@ -68,7 +68,7 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
   c.returns = c.action == Action::atomic && i.text.find(" sc0") != std::string::npos;
   if (const auto w = isa::wait_counts(i)) {
     c.vmcnt = static_cast<std::uint8_t>(w->vmcnt.value_or(max_vmcnt));
-    c.lgkmcnt = static_cast<std::uint8_t>(w->lgkmcnt.value_or(15));
+    c.lgkmcnt = static_cast<std::uint8_t>(w->lgkmcnt.value_or(max_lgkmcnt));
   }
   return c;
 }
@@ -152,7 +152,8 @@ std::vector<uint64_t> lines_of(const Workgroup& w, const std::vector<Code>& code
 std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
   std::vector<Buffer> buffers;
   for (const exec::Allocation& a : memory.allocations())
-    if (!a.bytes.empty()) buffers.push_back({.name = a.name, .first_line = a.address / 128, .end_line = (a.end() + 127) / 128});
+    if (!a.bytes.empty())
+      buffers.push_back({.name = a.name, .first_line = a.address / line_bytes, .end_line = (a.end() + line_bytes - 1) / line_bytes});
   enum : uint8_t { read = 1, written = 2 };
   std::vector<std::vector<uint8_t>> seen(buffers.size());
   for (std::size_t b = 0; b < buffers.size(); ++b) seen[b].resize(buffers[b].end_line - buffers[b].first_line);
@@ -275,8 +276,8 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   r.buffers = count_buffers(r, memory);
   for (Workgroup& w : r.recorded) measure_spans(w, r.buffers);
   for (const Buffer& b : r.buffers) {
-    r.footprint += 128 * b.touched;
-    r.moved += 128 * (b.touched + b.updated);
+    r.footprint += line_bytes * b.touched;
+    r.moved += line_bytes * (b.touched + b.updated);
   }
   r.flops = matrix_flops(r, instructions, target);
   return r;

@@ -191,7 +191,7 @@ void Recorder::access_scalar(const Wave& wave, const Inst&, uint64_t address, ui
   a.bytes = bytes;
   a.lines = 1;
   a.halves = 1;
-  g.group.lines.push_back(address / 128);
+  g.group.lines.push_back(address / line_bytes);
 }
 
 std::vector<Workgroup> Recorder::take() {

@@ -37,7 +37,7 @@ Summary summary_of(const exec::ExecResult& result) {
   for (const exec::InstructionProfile& i : result.instructions) {
     const InstCounters& c = i.counters;
     if (is_vector(i.cls)) {
-      s.lane_slots += 64 * c.executed;
+      s.lane_slots += wave_size * c.executed;
       s.lanes += c.lanes;
     }
     s.lds_cycles += c.lds_cycles;

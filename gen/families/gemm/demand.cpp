@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-using machine::l1_ways, machine::line_bytes;
+using machine::l1_ways;
 constexpr int l1_sets = machine::l1_bytes / line_bytes / l1_ways;
 constexpr double access_bytes = 16.0 * wave_size; // of a load of a wave
 

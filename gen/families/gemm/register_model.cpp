@@ -25,7 +25,7 @@ int ring_vgprs(const GemmConfig& c) {
 }
 
 int accumulator_vgprs(const GemmConfig& c) {
-  const int each = c.is_matrix() ? c.edge() * c.edge() / 64 * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
+  const int each = c.is_matrix() ? c.edge() * c.edge() / wave_size * c.row_tiles() : c.method == GemmMethod::sparse ? 4 : c.rows;
   const int tiles = c.products * c.wave_tile_n() / c.rows_per_load();
   // Block scales: the sums of a group of up to four tiles wait to be scaled and added. With many rows they lie in AGPRs.
   const bool adds_later = c.block_scaled() && c.method == GemmMethod::matrix && c.row_tiles() == 1;
