@@ -112,6 +112,15 @@ template <typename F> consteval Family make_entry() {
       .fields_text = [](const Schedule& s) { return fields_text(config_of<F>(s)); },
       .settings = [](const Schedule& s) { return settings_of(config_of<F>(s)); },
   };
+  if constexpr (requires { F::other_methods; }) {
+    family.method = [](const Schedule& s) { return F::method(config_of<F>(s)); };
+    family.other_methods = [](const Schedule& s, const Target& target, const Allowed& allowed) {
+      std::vector<Schedule> result;
+      for (typename F::Config& c : F::other_methods(config_of<F>(s), target, allowed))
+        result.push_back({.family = s.family, .config = std::move(c), .why = "another method for the tuner"});
+      return result;
+    };
+  }
   if constexpr (requires { F::with_threads; }) {
     family.parts = [](const Plan& plan, const Schedule& s, const Target& target, const ProblemPlace& place) {
       return F::parts(plan, config_of<F>(s), target, place);

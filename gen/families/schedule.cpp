@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
 namespace kiln {
 namespace {
@@ -42,6 +43,18 @@ std::optional<Refusal> why_not_of_family(const Schedule& schedule, const Plan& p
   return plan.family->why_not(schedule, plan, target);
 }
 
+// The least nominal_cost first; of equal ones the order stays.
+std::vector<Schedule> by_cost(std::vector<Schedule> schedules, const Plan& plan, const Target& target) {
+  std::vector<std::pair<double, Schedule>> with_cost;
+  for (Schedule& s : schedules) {
+    const double cost = nominal_cost(plan, s, target);
+    with_cost.emplace_back(cost, std::move(s));
+  }
+  std::ranges::stable_sort(with_cost, {}, &std::pair<double, Schedule>::first);
+  for (std::size_t i = 0; i < with_cost.size(); ++i) schedules[i] = std::move(with_cost[i].second);
+  return schedules;
+}
+
 } // namespace
 
 Refusal refuse_schedule(const Plan& plan, std::string fact, std::string remedy) {
@@ -68,14 +81,7 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target) {
     return why_not_of_family(s, plan, target) || (wanted && why_not_in_order(s, *wanted, plan, target));
   });
   if (result.empty()) require_valid(last, plan, target); // says why
-  std::vector<std::pair<double, Schedule>> by_cost;
-  for (Schedule& s : result) {
-    const double cost = nominal_cost(plan, s, target);
-    by_cost.emplace_back(cost, std::move(s));
-  }
-  std::ranges::stable_sort(by_cost, {}, &std::pair<double, Schedule>::first);
-  for (std::size_t i = 0; i < by_cost.size(); ++i) result[i] = std::move(by_cost[i].second);
-  return result;
+  return by_cost(std::move(result), plan, target);
 }
 
 std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings) {
@@ -87,6 +93,30 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target, const s
     fallback.why = fmt::format("{}; {}, as what was better broke the ISA contract", result.front().why, fallback.why);
     result.push_back(std::move(fallback));
   }
+  return result;
+}
+
+std::vector<Schedule> tuning_candidates(const Plan& plan, const Target& target, int most, const Allowed& allowed) {
+  const Family& family = *plan.family;
+  const std::vector<Schedule> all = candidates(plan, target);
+  const std::size_t first = most > 0 ? std::min(all.size(), static_cast<std::size_t>(most)) : all.size();
+  std::vector<Schedule> result(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first));
+  if (!family.other_methods) return result;
+  std::map<std::string_view, int> tried;
+  for (const Schedule& s : result) ++tried[family.method(s)];
+  const auto add = [&](std::vector<Schedule> others) {
+    std::erase_if(others, [&](const Schedule& s) { return why_not(s, plan, target).has_value(); });
+    for (Schedule& s : by_cost(std::move(others), plan, target)) {
+      if (std::ranges::find(result, s.config, &Schedule::config) != result.end() || tried[family.method(s)]++ >= tuned_each) continue;
+      result.push_back(std::move(s));
+    }
+  };
+  add({all.begin() + static_cast<std::ptrdiff_t>(first), all.end()});
+  std::vector<Schedule> others;
+  for (const Schedule& s : all)
+    for (Schedule& other : family.other_methods(s, target, allowed))
+      if (std::ranges::find(others, other.config, &Schedule::config) == others.end()) others.push_back(std::move(other));
+  add(std::move(others));
   return result;
 }
 

@@ -38,6 +38,11 @@ std::vector<Schedule> candidates(const Plan& plan, const Target& target);
 // what the family falls back to when the compiler needs more registers than was estimated. Throws what with_overrides throws.
 // Never empty.
 std::vector<Schedule> candidates(const Plan& plan, const Target& target, const std::vector<std::string>& settings);
+// What a tuner tries: the first `most` of the candidates (0: all), and up to `tuned_each` schedules of every other method that can compute
+// the plan, for the cost model orders schedules of a method better than methods. Candidates that have the method come first, then
+// candidates with the method in place of theirs, the least nominal_cost first.
+inline constexpr int tuned_each = 2;
+std::vector<Schedule> tuning_candidates(const Plan& plan, const Target& target, int most, const Allowed& allowed);
 Schedule choose_schedule(const Plan& plan, const Target& target); // the first of them
 
 // Why a schedule cannot run a plan: the config is invalid in itself, or does not fit the plan (columns, group sizes, LDS of the target, an

@@ -15,9 +15,7 @@ TimeOfSchedule predicted_time(const Target& target, const timing::Chip& chip, ti
 
 std::optional<TuningEntry> Tuner::tune(const KernelSpec& spec, const Target& target) const {
   const Plan plan = make_plan(spec, target);
-  std::vector<Schedule> schedules = candidates(plan, target);
-  if (options_.max_candidates > 0 && schedules.size() > static_cast<std::size_t>(options_.max_candidates))
-    schedules.resize(static_cast<std::size_t>(options_.max_candidates));
+  const std::vector<Schedule> schedules = tuning_candidates(plan, target, options_.max_candidates, options_.allowed);
   TuningEntry best = entry_of(spec, target, options_.chip->name);
   best.how = options_.how;
   best.compiler = options_.compiler;

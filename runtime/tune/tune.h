@@ -20,7 +20,8 @@ struct TuneOptions {
   TimeOfSchedule time;
   std::string how;        // TuningEntry::how
   std::string compiler;   // TuningEntry::compiler
-  int max_candidates = 0; // the first ones by the cost model; 0: all
+  int max_candidates = 0; // the first ones by the cost model; 0: all. Those of other methods come on top
+  Allowed allowed;        // what changes results
   double seconds = 0;     // of the whole run; 0: as long as it takes
 };
 

@@ -10,6 +10,7 @@
 #include "tests/runtime/child.h"
 #include <doctest/doctest.h>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -162,6 +163,45 @@ TEST_CASE("Jit and kiln aot compile what a table says; a schedule that cannot be
   const AotReport report = run_aot(kernels, {.output = scratch.path / "aot", .workers = options.workers, .log = {}, .progress = {}});
   CHECK(report.complete());
   CHECK(report.events.at("tuning_rejected") == 1);
+}
+
+TEST_CASE("a tuner keeps another method than the cost model has where that is quicker, and what keeps its contract alone") {
+  const KernelSpec spec = catalog_spec("gemm", {.dtype = f16, .m = 8, .n = 2304, .k = 4096});
+  std::map<std::string, int> timed;
+  TuneOptions options{
+      .chip = &timing::chip("mi300x"), .time = {}, .how = "here", .compiler = "compiler 1", .max_candidates = 1, .allowed = {}};
+  options.time = [&](const Plan&, const Schedule& s) -> std::optional<double> {
+    const std::string method(s.family->method(s));
+    ++timed[method];
+    if (method == "matrix32") return std::nullopt; // as if it broke its contract
+    return method == "producers" ? 1.0 : 2.0;
+  };
+  const std::optional<TuningEntry> entry = Tuner(options).tune(spec, gpu);
+  REQUIRE(entry);
+  CHECK(std::ranges::find(entry->schedule, "method=producers") != entry->schedule.end());
+  CHECK(entry->microseconds == 1.0);
+  CHECK(timed["matrix"] >= 1);
+  CHECK(timed["matrix32"] == tuned_each);
+  CHECK_FALSE((timed.contains("atomics") || timed.contains("sparse")));
+  options.allowed = {.atomics = true, .sparse = true};
+  CHECK(Tuner(options).tune(spec, gpu)->tried > entry->tried);
+  CHECK((timed.contains("atomics") && timed.contains("sparse")));
+}
+
+TEST_CASE("kiln tune tries the methods of a product; --allow is said in the table, and tunes again") {
+  const Scratch scratch;
+  const std::string table = (scratch.path / "t.jsonl").string();
+  const std::string command = "tune gemm --m 1 --n 64 --k 512 --chip mi300x --candidates 1 -o " + table;
+  REQUIRE(kiln::test::kiln(command).exit_code == 0);
+  REQUIRE(kiln::test::kiln(command + " --allow sparse --allow atomics").exit_code == 0);
+  CHECK(kiln::test::kiln(command + " --allow sparse --allow atomics").err.find("0 tuned, 1 already in") != std::string::npos);
+  const std::vector<TuningEntry> entries = read_tuning_table(table, {});
+  REQUIRE(entries.size() == 2);
+  CHECK(entries[0].how == "predicted, cold");
+  CHECK(entries[0].tried > 2);
+  CHECK(entries[1].how == "predicted, cold, atomics allowed, sparse allowed");
+  CHECK(entries[1].tried > entries[0].tried);
+  CHECK(kiln::test::kiln(command + " --allow infinities").exit_code == 2);
 }
 
 TEST_CASE("kiln tune fills a table, resumes, keeps to its budget; kiln explain shows the candidates") {

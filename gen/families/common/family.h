@@ -28,6 +28,12 @@ struct SumOrder {
   bool operator==(const SumOrder&) const = default;
 };
 
+// What a tuner may choose although results are others than those of candidates: the family says which.
+struct Allowed {
+  bool atomics = false; // sums are added in the order of their arrival: bits vary from run to run
+  bool sparse = false;  // infinite weights may make NaN of results that are infinite
+};
+
 // What the stages hold and call. family_entry<F> of gen/families/entry.h makes it from F, the struct of a family, which has these as
 // static members: with its `Config` in the place of Schedule, and Candidate<Config> for what it offers. Config stands in templates/,
 // shared with the device, with why_invalid(config); gen/families/common/fields.h says how its fields get their names.
@@ -46,6 +52,9 @@ struct Family {
   // What to try when the compiler breaks what the candidates promise. In F optional, with the first config as its only parameter.
   // None is tried when the field F::fallback_field, in F optional, is set by name, and none that changes a field that is.
   std::vector<Schedule> (*fallbacks)(const Schedule& first, std::span<const Setting> settings);
+  // For a tuner, in F optional, both: what a config multiplies by, each of which is tried; and configs with every other one.
+  std::string_view (*method)(const Schedule&) = nullptr;
+  std::vector<Schedule> (*other_methods)(const Schedule&, const Target&, const Allowed&) = nullptr;
   // Sets fields by name. F may have after_setting(Config&, std::string_view field, const Plan&, const Target&), which sets what follows
   // from a field; the one that others follow from comes first if it ends with F::leading_field.
   void (*set)(Schedule&, std::span<const Setting> settings, const Plan&, const Target&);

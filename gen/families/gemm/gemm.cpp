@@ -138,6 +138,28 @@ std::vector<Candidate<GemmConfig>> Gemm::fallbacks(const Config& first) {
   return result;
 }
 
+std::string_view Gemm::method(const Config& c) { return c.atomics ? "atomics" : to_string(c.method); }
+
+std::vector<GemmConfig> Gemm::other_methods(const Config& config, const Target& target, const Allowed& allowed) {
+  std::vector<Config> result;
+  if (config.by_expert()) return result;
+  for (const auto& [other, word] : EnumText<GemmMethod>::words) {
+    if (other == config.method || (other == GemmMethod::sparse && !allowed.sparse)) continue;
+    result.push_back(with_method(config, other, target));
+    if (result.back().has_producers() || result.back().shares_rows()) continue; // their fields belong together
+    const Config fitted = result.back();
+    for (Config c = fitted; const int workgroups : workgroup_counts(fitted, target.compute_units())) {
+      c.workgroups = workgroups;
+      result.push_back(with_vec(with_ring(c)));
+    }
+  }
+  if (allowed.atomics && config.splits()) {
+    result.push_back(config);
+    result.back().atomics = true;
+  }
+  return result;
+}
+
 void Gemm::after_setting(Config& c, std::string_view field, const Plan&, const Target& target) {
   if (field == "method") c = with_method(c, c.method, target);
 }

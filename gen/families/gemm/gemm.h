@@ -91,6 +91,8 @@ struct Gemm {
   static void lay_out(AnalysedSpec& spec);
   static std::vector<Candidate<Config>> candidates_on(const Plan& plan, const Target& target, int cus);
   static std::vector<Candidate<Config>> fallbacks(const Config& first);
+  static std::string_view method(const Config& config); // a GemmMethod's name, or atomics
+  static std::vector<Config> other_methods(const Config& config, const Target& target, const Allowed& allowed);
   static void after_setting(Config& config, std::string_view field, const Plan& plan, const Target& target);
   static std::optional<Refusal> why_not(const Config& config, const Plan& plan, const Target& target);
   static Demand demand(const Plan& plan, const Config& config, const Target& target, const RunTimeSizes& sizes);

@@ -12,6 +12,7 @@
 #include "runtime/launch/device_chip.h"
 #include "runtime/tune/candidate_journal.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -24,11 +25,16 @@
 namespace kiln::cli {
 namespace {
 
+// In the order in which a table names them.
+constexpr std::array<std::pair<std::string_view, bool Allowed::*>, 2> allowable{
+    {{"atomics", &Allowed::atomics}, {"sparse", &Allowed::sparse}}};
+
 struct TuneRequest {
   KernelChoice kernel; // or a manifest
   TargetChoice target;
   std::string device = "predicted", cache = "cold", output, shard;
   std::optional<int> candidates;
+  std::vector<std::string> allowed; // words of allowable
   double seconds = 0, timeout = 30;
   bool json = false;
 };
@@ -80,10 +86,17 @@ TuneOptions tune_options(const TuneRequest& request, const Target& gpu, const ti
                       .how = {},
                       .compiler = compiler_identity(compile.environment),
                       .max_candidates = request.candidates.value_or(request.device == "predicted" ? simulated_first : 0),
+                      .allowed = {},
                       .seconds = request.seconds};
+  std::string allowed; // part of how: without, other schedules are tried
+  for (const auto& [word, member] : allowable)
+    if (std::ranges::find(request.allowed, word) != request.allowed.end()) {
+      options.allowed.*member = true;
+      allowed += fmt::format(", {} allowed", word);
+    }
   if (request.device == "predicted") {
     const timing::CacheState cache = parse_cache_state(request.cache);
-    options.how = fmt::format("predicted, {}", request.cache);
+    options.how = fmt::format("predicted, {}{}", request.cache, allowed);
     options.time = predicted_time(gpu, chip, cache, compile);
     return options;
   }
@@ -91,7 +104,7 @@ TuneOptions tune_options(const TuneRequest& request, const Target& gpu, const ti
   if (device.target().arch() != gpu.arch())
     throw UserError("--device " + request.device, fmt::format("it is {}, --arch is {}", device.target().arch(), gpu.arch()),
                     "measure on a device of that architecture");
-  options.how = fmt::format("measured on {}, median of {} samples", device.product(), BenchmarkOptions().samples);
+  options.how = fmt::format("measured on {}, median of {} samples{}", device.product(), BenchmarkOptions().samples, allowed);
   static_cast<void>(device.backend().clock()); // throws where time means nothing, before anything is compiled
   options.time = measured_time(device, std::make_shared<Jit>(device.target().with_batch_invariance(gpu.batch_invariant())),
                                std::make_shared<CandidateJournal>(request.output, request.timeout, log_to_stderr()));
@@ -170,9 +183,14 @@ Command make_tune(CLI::App& root) {
   app->add_option("--cache", request->cache, "Predicted: where the data lie before, cold (HBM), mall or l2")->capture_default_str();
   app->add_option("-o,--output", request->output, "The table to add to; what it has is not tuned again")->required();
   app->add_option("--candidates", request->candidates,
-                  fmt::format("At most so many of each kernel, the first by the cost model; 0: all ({} when predicted, all when measured)",
-                              simulated_first))
+                  fmt::format("The first so many of each kernel by the cost model, 0: all ({} when predicted, all when measured); of a "
+                              "product also up to {} of each other method",
+                              simulated_first, tuned_each))
       ->check(CLI::NonNegativeNumber);
+  app->add_option("--allow", request->allowed,
+                  "Try what gives other results too, may be repeated: atomics (bits vary from run to run), sparse (infinite weights "
+                  "may make NaN)")
+      ->check(CLI::IsMember({"atomics", "sparse"}));
   app->add_option("--seconds", request->seconds, "Stop when they are over; kernels that are left are for the next run")
       ->check(CLI::PositiveNumber);
   app->add_option("--timeout", request->timeout,
