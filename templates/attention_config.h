@@ -22,7 +22,7 @@ struct AttentionConfig {
   int k_scale = 0, v_scale = 0; // KeyScale::Of
   int page = 0;                // keys of a page; 0: the keys of a sequence lie one after the other
   int workgroups = 1;          // of the grid, whatever the sequences are
-  int per_cu = 1;              // workgroups that share a CU: with 2 a wave has half of the registers
+  int per_cu = 1;              // workgroups that a CU has room for: with 2 a wave has half of the registers
   int tiles = 1;               // of 16 rows of q that a segment has; further rows are other segments, which read the keys again
   int vec = 4;                 // consecutive elements that a lane has, of scores and of the epilogue
   int parts = 0;               // batch-invariant: the most parts of an item's keys, whose number and places follow from its length alone; 0: runs decide

@@ -101,20 +101,21 @@ void Attention::lay_out(AnalysedSpec& spec) {
 }
 
 std::vector<Candidate<AttentionConfig>> Attention::candidates(const Plan& plan, const Target& target) {
-  // Two workgroups fit a CU if a wave needs no more than half of the registers: few rows of q, short heads, and a score expression that
-  // loads nothing for each key.
+  // One workgroup for each CU: its loads are more than an L1 waits for at a time, so a second one adds parts to collect, and no rate. It
+  // still leaves room for another if a wave needs no more than half of the registers: few rows of q, short heads, and a score expression
+  // that loads nothing for each key.
   Config c = planned_attention(plan, target);
   const auto of_key = [&](const TensorPlan& t) { return !t.output && t.extent == Extent::element && t.name != attention_of(plan).product; };
   const bool loads = std::ranges::any_of(attention_of(plan).score_body.tensors, of_key);
   c.per_cu = c.tiles == 1 && c.d <= 128 && !loads && c.parts == 0 ? 2 : 1;
-  c.workgroups = c.per_cu * target.compute_units();
+  c.workgroups = target.compute_units();
   return {{c, why(c, target)}};
 }
 
 std::vector<Candidate<AttentionConfig>> Attention::fallbacks(const Config& first) {
   std::vector<Candidate<Config>> result;
   Config c = first;
-  if (std::exchange(c.per_cu, 1) != 1) result.push_back({c, "one workgroup a CU"});
+  if (std::exchange(c.per_cu, 1) != 1) result.push_back({c, "all registers for one workgroup a CU"});
   while (c.tiles > 1) {
     c.tiles = ceil_div(c.tiles, 2);
     result.push_back({c, "fewer rows at a time"});
