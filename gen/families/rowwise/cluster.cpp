@@ -33,14 +33,16 @@ std::optional<std::int64_t> max_rows(const Body& body) {
   return rows;
 }
 
-bool has_heavy_elements(const Body& body, const RowwiseConfig& c, const Target& target) {
+bool is_long(const RowwiseConfig& c) { return c.cols > 16 * max_workgroup_size; } // 32 KiB of 16 bits: 0.4 to 0.7 us at 45 to 90 GB/s
+
+bool has_heavy_rows(const Body& body, const RowwiseConfig& c, const Target& target) {
   constexpr double heavy_slots = 100; // of an element
-  return chunk_work(body, rowwise_passes(body, c), c.vec, target).instructions >= heavy_slots * c.vec;
+  return is_long(c) || chunk_work(body, rowwise_passes(body, c), c.vec, target).instructions >= heavy_slots * c.vec;
 }
 
 bool fills_idle_cus(const Body& body, const RowwiseConfig& c, const Target& target) {
   constexpr int waves_of_heavy_work = 16; // of a CU, four a SIMD
-  const int waves = has_heavy_elements(body, c, target) ? waves_of_heavy_work : 1;
+  const int waves = has_heavy_rows(body, c, target) ? waves_of_heavy_work : 1;
   return max_rows(body) && workgroups(body, c) * c.waves_per_row() <= waves * target.compute_units();
 }
 
@@ -83,15 +85,19 @@ std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& c) {
 int cluster_lds_bytes(const Body& body, const RowwiseConfig& c) {
   if (!is_cluster(body, c)) return 0;
   const int votes = 4 * max_shared_reductions, broadcast = 2 * place_bytes; // where waves have to agree
-  const int helped_tiles = 2 * place_bytes;                                 // rounded to the alignment of chunks
+  const int helped_tiles = 4 * place_bytes;                                 // rounded to the alignment of chunks, before and behind
   const auto reductions = static_cast<int>(cluster_reductions(body));
   return helped_tiles + reductions * c.tiles * place_bytes + (c.waves_per_row() > 1 ? votes + reductions * broadcast : 0);
 }
 
-double cluster_chain_ns(const Body& body, const machine::Chip& chip) {
+double cluster_chain_ns(const Body& body, const RowwiseConfig& c, double workgroups, const machine::Chip& chip) {
+  // Each wave loads the parts of its row, past L2, until the last one is there. So often says the simulation of 8 to 64 workgroups a row
+  // with 1 to 16 waves each, 8 rows of 131072 columns and 16 of 32768.
+  constexpr double polls = 5;
   int in_sequence = 0;
   for (const Value& v : body.values) in_sequence = std::max(in_sequence, v.level);
-  return in_sequence * 1.5 * chip.atomic_ns;
+  const double polled = workgroups * c.waves_per_row() * ceil_div(c.tiles * place_bytes, line_bytes) * line_bytes;
+  return in_sequence * (1.5 * chip.atomic_ns + polls * polled / (chip.mall_tbs * 1e3));
 }
 
 } // namespace kiln

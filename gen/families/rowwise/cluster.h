@@ -14,10 +14,14 @@ inline bool is_cluster(const Body& body, const RowwiseConfig& c) { return c.tile
 // The most rows of a launch; nothing without bounds of the run-time sizes.
 std::optional<std::int64_t> max_rows(const Body& body);
 
-// Whether elements cost so much that many waves of a CU are busy with them: random numbers, of which one takes about 200 slots.
-bool has_heavy_elements(const Body& body, const RowwiseConfig& config, const Target& target);
+// Whether one CU loads a row for so long that several are worth their meeting.
+bool is_long(const RowwiseConfig& config);
 
-// Whether a launch has at most one wave for each CU of the chip: more rows keep it busy with a workgroup each. Several, where elements cost
+// Whether a row costs so much that more CUs than rows are worth it: it is long, or has elements like random numbers, of which one
+// takes about 200 slots.
+bool has_heavy_rows(const Body& body, const RowwiseConfig& config, const Target& target);
+
+// Whether a launch has at most one wave for each CU of the chip: more rows keep it busy with a workgroup each. Several, where rows cost
 // much.
 bool fills_idle_cus(const Body& body, const RowwiseConfig& config, const Target& target);
 
@@ -35,7 +39,8 @@ std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& conf
 // Bytes of LDS that a workgroup has for parts that it computes in place of others, and for what its waves agree on.
 int cluster_lds_bytes(const Body& body, const RowwiseConfig& config);
 
-// Nanoseconds that the reductions take on top: the way of a store, and a load there and back that sees it.
-double cluster_chain_ns(const Body& body, const machine::Chip& chip);
+// Nanoseconds that the reductions take on top in a launch of so many workgroups: the way of a store, a load there and back that sees it,
+// and what all waves load until then.
+double cluster_chain_ns(const Body& body, const RowwiseConfig& config, double workgroups, const machine::Chip& chip);
 
 } // namespace kiln

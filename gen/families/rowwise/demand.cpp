@@ -52,7 +52,7 @@ Demand demand_of_rows(const Body& body, const RowwiseConfig& c, const Target& ta
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise
   if (c.waves_per_row() > 1) cycles = 2 * cycles + 2 * chip.lds_latency_cycles + chip.barrier_cycles;
   w.chain_ns = (body.passes - 1) * cycles / chip.clock_ghz;
-  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, chip);
+  if (is_cluster(body, c)) w.chain_ns += cluster_chain_ns(body, c, w.workgroups, chip);
   return w;
 }
 

@@ -127,7 +127,7 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   return result;
 }
 
-// Few rows: one or two chunks per lane, or four of the largest workgroups; any number where elements cost much. The cost decides how many
+// Few rows: one or two chunks per lane, or four of the largest workgroups; any number where a row costs much. The cost decides how many
 // workgroups a row has.
 std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const Target& target) {
   std::vector<RowwiseConfig> result;
@@ -136,7 +136,7 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const 
     base.threads_per_row = threads;
     base.tiles = 1;
     const int row_chunks = base.row_chunks();
-    const bool heavy = has_heavy_elements(body, base, target);
+    const bool heavy = has_heavy_rows(body, base, target);
     for (int chunks = 1; chunks <= unrolled_chunks; ++chunks) {
       const bool is_usual = chunks <= 2 || (chunks == 4 && threads == max_workgroup_size);
       if (row_chunks % chunks || row_chunks == chunks || !(is_usual || heavy)) continue;
@@ -223,14 +223,12 @@ std::string why(const RowwiseConfig& c, const Body& body) {
   if (body.passes > 1 && c.residency == Residency::registers) text += ", the row stays in registers";
   if (body.passes > 1 && c.residency == Residency::lds) text += ", the row is too large for registers and stays in LDS";
   if (body.passes > 1 && c.residency == Residency::reload) text += ", the row is too large to stay on the chip and is read again";
+  if (body.passes > 1 && !max_rows(body) && is_long(c)) text += "; with a bound of few rows workgroups would share one";
   return text;
 }
 
 // What a pass reads a stream from.
-std::string tensor_of(const Expr& stream) {
-  const auto view = view_of(stream);
-  return view ? view->tensor : stream->name;
-}
+std::string tensor_of(const Expr& stream) { return view_of(stream) ? view_of(stream)->tensor : stream->name; }
 
 // Another lane's elements, or another row's, are read before they are overwritten only if one wave has all of them at once.
 std::optional<Refusal> why_no_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
