@@ -95,12 +95,18 @@ struct AttentionConfig {
   bool operator==(const AttentionConfig&) const = default;
 };
 
+// What attention takes: elements of a head; those of the one latent head, and of its values; heads of q, and rows of q that a head of keys meets.
+inline constexpr int attention_head_sizes[] = {64, 80, 96, 128, 192, 256}, attention_latent = 576, attention_latent_values = 512;
+inline constexpr int attention_max_heads = 1024, attention_max_rows = 64;
+
 // nullptr, or what is wrong with it. Serves as the host's error text and the device's static_assert.
 constexpr const char* why_invalid(const AttentionConfig& c) {
-  if (c.kv_heads < 1 || c.heads < c.kv_heads || c.heads % c.kv_heads || c.heads > 1024) return "heads must be a multiple of kv_heads, at most 1024";
-  if (c.tokens < 1 || c.rows() > 64) return "heads of a group times tokens must be from 1 to 64";
-  if (const bool latent = c.d == 576 && c.value_d == 512; !latent) {
-    if (c.d != 64 && c.d != 80 && c.d != 96 && c.d != 128 && c.d != 192 && c.d != 256) return "d must be 64, 80, 96, 128, 192 or 256, or 576 with values of 512";
+  if (c.kv_heads < 1 || c.heads < c.kv_heads || c.heads % c.kv_heads || c.heads > attention_max_heads) return "heads must be a multiple of kv_heads, at most 1024";
+  if (c.tokens < 1 || c.rows() > attention_max_rows) return "heads of a group times tokens must be from 1 to 64";
+  if (const bool latent = c.d == attention_latent && c.value_d == attention_latent_values; !latent) {
+    bool offered = false;
+    for (const int d : attention_head_sizes) offered |= c.d == d;
+    if (!offered) return "d must be 64, 80, 96, 128, 192 or 256, or 576 with values of 512";
     if (c.value_d != 0) return "values must have d elements, or 512 of 576";
   }
   if (c.q_bits != 16) return "q_bits must be 16";

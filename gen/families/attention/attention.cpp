@@ -1,16 +1,12 @@
 // Attention: which specs it takes, its schedules, and what they promise about the ISA.
 #include "gen/families/attention/attention.h"
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <utility>
 
 namespace kiln {
 namespace {
 
-constexpr std::array<std::int64_t, 6> offered_d = {64, 80, 96, 128, 192, 256}; // as why_invalid of AttentionConfig
-constexpr std::int64_t latent_d = 576, latent_values = 512;                    // of one latent head: the same
-constexpr std::int64_t max_rows = 64;                                          // of q a KV head: the same
 constexpr std::int64_t max_sequences = 1 << 16;
 
 // What has a scale, of a tensor that broadcasts to the cache.
@@ -47,21 +43,22 @@ std::string subject_of(const AnalysedSpec& spec) { return fmt::format("attention
 void require_offered(const AnalysedSpec& spec) {
   const AttentionParts& a = attention_of(spec);
   const auto subject = subject_of(spec);
-  const bool latent = a.d() == latent_d && a.value_d == latent_values;
+  const bool latent = a.d() == attention_latent && a.value_d == attention_latent_values;
   if (!latent && a.value_d != a.d())
     throw UserError(subject, fmt::format("values are {} columns of keys of {} elements", a.value_d, a.d()),
-                    fmt::format("use columns(k, 0, {}) of keys of {}", latent_values, latent_d));
-  if (!latent && std::ranges::find(offered_d, a.d()) == offered_d.end())
+                    fmt::format("use columns(k, 0, {}) of keys of {}", attention_latent_values, attention_latent));
+  if (!latent && std::ranges::find(attention_head_sizes, a.d()) == std::end(attention_head_sizes))
     throw UserError(subject, fmt::format("heads have {} elements", a.d()),
                     fmt::format("use heads of 64, 80, 96, 128, 192 or 256, padded with zeros, or of {} with values that are their first {}",
-                                latent_d, latent_values));
+                                attention_latent, attention_latent_values));
   const std::int64_t rows = a.heads() / a.kv_heads() * a.tokens();
-  if (rows > max_rows)
+  if (rows > attention_max_rows)
     throw UserError(
         subject,
         fmt::format("a head of k meets {} rows of q: {} heads of a group times {} tokens", rows, a.heads() / a.kv_heads(), a.tokens()),
-        fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", max_rows));
-  if (a.heads() > 1024) throw UserError(subject, fmt::format("q has {} heads", a.heads()), "use at most 1024");
+        fmt::format("use at most {}: more tokens at a time are prefill, which is another kernel's work", attention_max_rows));
+  if (a.heads() > attention_max_heads)
+    throw UserError(subject, fmt::format("q has {} heads", a.heads()), fmt::format("use at most {}", attention_max_heads));
   const bool small = a.page() == 1 || a.page() == 2 || a.page() == 4 || a.page() == 8;
   if ((a.page() % 16 && !small) || a.page() > 1 << 16)
     throw UserError(subject, fmt::format("pages have {} keys", a.page()), "use 1, 2, 4, 8 or a multiple of 16, up to 65536");
