@@ -1,6 +1,6 @@
 // Decoding and printing with LLVM MC.
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/decode/operands.h"
+#include "isa_checks/decode/register_use.h"
 #include "isa_checks/error.h"
 #include "isa_checks/target/mc_target.h"
 #include <algorithm>
@@ -84,7 +84,8 @@ std::string_view Instruction::operands() const {
 }
 
 struct Disassembler::Machine {
-  explicit Machine(const TargetFacts& facts) : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()) {
+  explicit Machine(const TargetFacts& facts)
+      : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()), registers(mc) {
     disassembler.reset(mc.target->createMCDisassembler(*mc.subtarget, context));
     printer.reset(
         mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info, *mc.instructions, *mc.registers));
@@ -177,13 +178,14 @@ struct Disassembler::Machine {
     instruction.flow = flow_of(instruction.mnemonic);
     instruction.kind = class_of_mnemonic(instruction.mnemonic);
     instruction.memory = memory_op_of_text(instruction.mnemonic, instruction.text);
-    instruction.use = register_use(instruction, operands_of(instruction));
+    instruction.use = registers.use_of(inst, instruction);
     instruction.branch_target = target_of(instruction);
   }
 
   McTarget mc;
   RoomForLiterals limits;
   llvm::MCContext context;
+  RegisterReader registers;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
   // Valid instructions that were decoded before, and where each is: by its 4 bytes, or by its 8, with `goes_on` at the first 4.

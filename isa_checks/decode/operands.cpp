@@ -1,6 +1,5 @@
 // Parsing the printed operands.
 #include "isa_checks/decode/operands.h"
-#include "isa_checks/decode/instruction_class.h"
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -13,8 +12,6 @@ namespace {
 using Text = std::string_view;
 
 bool has_part(Text text, Text part) { return text.find(part) != Text::npos; }
-
-template <class... Prefixes> bool starts(Text text, Prefixes... prefixes) { return (text.starts_with(prefixes) || ...); }
 
 std::optional<std::uint16_t> small_number(Text digits) {
   std::uint16_t value = 0;
@@ -124,91 +121,6 @@ std::size_t operand_length(Text text) {
   return text.size();
 }
 
-struct Collector {
-  RegisterUse use;
-  void write(RegisterRange range) {
-    if (use.write_count < use.write_list.size()) use.write_list[use.write_count++] = range;
-  }
-  void read(RegisterRange range) {
-    if (use.read_count < use.read_list.size()) use.read_list[use.read_count++] = range;
-  }
-  void write(const Operand& operand) {
-    if (operand.is(Operand::Kind::registers)) write(operand.registers);
-  }
-  void read(const Operand& operand) {
-    if (operand.is(Operand::Kind::registers)) read(operand.registers);
-  }
-  void read_from(const Operands& operands, std::size_t first) {
-    for (std::size_t i = first; i < operands.count; ++i) read(operands[i]);
-  }
-};
-
-// Operands at the front that an instruction of the vector ALU writes.
-std::size_t vector_results(Text m) {
-  if (m == "v_nop" || m == "v_clrexcp") return 0;
-  const bool carry = has_part(m, "_co_") || starts(m, "v_mad_u64_u32", "v_mad_i64_i32", "v_div_scale_");
-  const bool swap = starts(m, "v_swap_b32", "v_permlane16_swap", "v_permlane32_swap");
-  return carry || swap ? 2 : 1;
-}
-
-// Instructions that keep a part of their destination, or add to it.
-bool reads_result(Text m, const Operands& o) {
-  if (starts(m, "v_fmac_", "v_mac_", "v_pk_fmac_", "v_dot2c_", "v_dot4c_", "v_dot8c_", "v_writelane", "v_smfmac_", "v_swap_b32",
-             "v_permlane16_swap", "v_permlane32_swap", "v_fmaak", "v_fmamk"))
-    return !starts(m, "v_fmaak", "v_fmamk");
-  if (has_part(o.modifiers, "UNUSED_PRESERVE") || has_part(o.modifiers, "row_") || has_part(o.modifiers, "quad_perm")) return true;
-  if (has_part(m, "_dpp")) return true;
-  const bool halves = starts(m, "v_cvt_pk_fp8", "v_cvt_pk_bf8", "v_cvt_sr_fp8", "v_cvt_sr_bf8", "v_cvt_scalef32_");
-  return has_part(o.modifiers, "op_sel:") && (halves || has_part(m, "_f16") || has_part(m, "16_e64"));
-}
-
-void vector_use(Text m, const Operands& o, Collector& c) {
-  const std::size_t results = std::min<std::size_t>(vector_results(m), o.count);
-  for (std::size_t i = 0; i < results; ++i) c.write(o[i]);
-  if (reads_result(m, o))
-    for (std::size_t i = 0; i < results; ++i) c.read(o[i]);
-  c.read_from(o, results);
-  if (m.starts_with("v_cmpx_")) c.write(RegisterRange{reg::exec, 2});
-  if (m.starts_with("v_div_fmas_")) c.read(RegisterRange{reg::vcc, 2});
-}
-
-void scalar_use(Text m, const Operands& o, Collector& c) {
-  if (starts(m, "s_cmp_", "s_cmpk_", "s_bitcmp")) {
-    c.read_from(o, 0);
-    return c.write(RegisterRange{reg::scc, 1});
-  }
-  if (starts(m, "s_cbranch_scc")) return c.read(RegisterRange{reg::scc, 1});
-  if (starts(m, "s_cbranch_vcc")) return c.read(RegisterRange{reg::vcc, 2});
-  if (starts(m, "s_cbranch_exec")) return c.read(RegisterRange{reg::exec, 2});
-  if (starts(m, "s_setreg", "s_store", "s_buffer_store", "s_scratch_store", "s_setpc", "s_set_gpr_idx", "s_sendmsg", "s_waitcnt", "s_nop",
-             "s_branch", "s_atomic"))
-    return c.read_from(o, 0);
-  if (o.count > 0) c.write(o[0]);
-  if (starts(m, "s_addk", "s_mulk", "s_cmov", "s_bitset") && o.count > 0) c.read(o[0]);
-  c.read_from(o, 1);
-  if (has_part(m, "_saveexec_") || has_part(m, "_wrexec_")) {
-    c.write(RegisterRange{reg::exec, 2});
-    c.read(RegisterRange{reg::exec, 2});
-  }
-  if (starts(m, "s_cselect", "s_addc", "s_subb", "s_cmov")) c.read(RegisterRange{reg::scc, 1});
-  if (!starts(m, "s_mov", "s_load", "s_buffer_load", "s_mul_i32", "s_mul_hi", "s_cselect", "s_cmov", "s_getpc", "s_getreg", "s_memtime",
-              "s_memrealtime", "s_swappc", "s_call", "s_bfm", "s_pack", "s_brev", "s_ff", "s_flbit", "s_sext", "s_bitset"))
-    c.write(RegisterRange{reg::scc, 1});
-}
-
-void memory_use(Text m, const MemoryOp& op, const Operands& o, Collector& c) {
-  bool returns = op.direction == MemoryDirection::load && !op.to_lds;
-  if (op.direction == MemoryDirection::atomic)
-    returns = op.space == MemorySpace::lds ? has_part(m, "_rtn") || starts(m, "ds_append", "ds_consume") : o.has("sc0") || o.has("glc");
-  const bool data_is_result = op.space == MemorySpace::buffer && op.direction == MemoryDirection::atomic; // one operand for both
-  if (returns && o.count > 0) {
-    c.write(o[0]);
-    if (data_is_result || has_part(m, "d16")) c.read(o[0]);
-  }
-  c.read_from(o, returns ? 1 : 0);
-  if (op.to_lds) c.read(RegisterRange{reg::m0, 1});
-}
-
 } // namespace
 
 bool Operands::has(Text modifier) const {
@@ -248,22 +160,6 @@ Operands operands_of(const Instruction& instruction) {
   }
   result.modifiers = rest;
   return result;
-}
-
-RegisterUse register_use(const Instruction& instruction, const Operands& operands) {
-  Collector c;
-  if (!instruction.valid) return c.use;
-  const Text m = instruction.mnemonic;
-  if (const auto op = memory_op(instruction); op && op->space != MemorySpace::scalar) memory_use(m, *op, operands, c);
-  else if (m.starts_with("v_")) vector_use(m, operands, c);
-  else if (m.starts_with("s_")) scalar_use(m, operands, c);
-  else if (starts(m, "ds_bpermute", "ds_permute", "ds_swizzle")) {
-    if (operands.count > 0) c.write(operands[0]);
-    c.read_from(operands, 1);
-  } else {
-    c.read_from(operands, 0);
-  }
-  return c.use;
 }
 
 } // namespace kiln::isa

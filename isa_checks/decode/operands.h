@@ -1,4 +1,5 @@
-// Operands: an instruction's operands from its printed text, and the registers that it reads and writes.
+// Operands: an instruction's operands from its printed text. Which of LLVM's operands is an offset or a format, its public headers do not
+// say: getNamedOperandIdx is not exported. Registers that are read and written come from LLVM: register_use.h.
 #pragma once
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/target/matrix_shape.h"
@@ -39,11 +40,5 @@ Operands operands_of(const Instruction& instruction);
 
 // As of the mnemonic (target/matrix_shape.h), with the operand formats that the modifiers name.
 std::optional<MatrixShape> matrix_shape(const Instruction& instruction, const Operands& operands, const TargetFacts& target);
-
-// Registers that the text names, and the implicit ones of comparisons, saveexec and carry instructions. A register of which
-// an instruction keeps a part (accumulation in place, halves, lanes that DPP leaves alone) counts as read too. EXEC is
-// listed only where an instruction names or changes it, though all vector instructions depend on it.
-// The disassembler keeps it (Instruction::use).
-RegisterUse register_use(const Instruction& instruction, const Operands& operands);
 
 } // namespace kiln::isa

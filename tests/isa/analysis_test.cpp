@@ -53,9 +53,9 @@ TEST_CASE("registers that instructions write and read") {
   check_use("v_readfirstlane_b32 s0, v1", {s(0)}, {v(1)});
   check_use("v_mov_b32_dpp v0, v1 row_shr:1 row_mask:0xf bank_mask:0xf", {v(0)}, {v(0), v(1)});
   check_use("v_mfma_f32_16x16x16_f16 a[0:3], v[4:5], v[6:7], a[0:3]", {{reg::agpr, 4}}, {v(4, 2), v(6, 2), {reg::agpr, 4}});
-  check_use("global_load_dwordx4 v[0:3], v4, s[2:3] offset:16", {v(0, 4)}, {v(4), s(2, 2)});
+  check_use("global_load_dwordx4 v[0:3], v4, s[2:3] offset:16", {v(0, 4)}, {s(2, 2), v(4)});
   check_use("global_store_dwordx2 v4, v[0:1], s[2:3]", {}, {v(4), v(0, 2), s(2, 2)});
-  check_use("global_load_lds_dword v0, s[2:3]", {}, {v(0), s(2, 2), {reg::m0, 1}});
+  check_use("global_load_lds_dword v0, s[2:3]", {}, {s(2, 2), v(0), {reg::m0, 1}});
   check_use("global_atomic_add v5, v0, v1, s[2:3] sc0", {v(5)}, {v(0), v(1), s(2, 2)});
   check_use("global_atomic_add v0, v1, s[2:3]", {}, {v(0), v(1), s(2, 2)});
   check_use("buffer_load_dword v0, v1, s[4:7], 0 offen", {v(0)}, {v(1), s(4, 4)});
@@ -67,6 +67,10 @@ TEST_CASE("registers that instructions write and read") {
   check_use("s_add_u32 s0, s1, 5", {s(0), {reg::scc, 1}}, {s(1)});
   check_use("s_cmp_eq_u32 s0, 1", {{reg::scc, 1}}, {s(0)});
   check_use("s_and_saveexec_b64 s[0:1], vcc", {s(0, 2), {reg::exec, 2}, {reg::scc, 1}}, {{reg::vcc, 2}, {reg::exec, 2}});
+  check_use("s_mulk_i32 s0, 5", {s(0)}, {s(0)});
+  check_use("v_cvt_pk_fp8_f32 v0, v1, v2", {v(0)}, {v(1), v(2)}); // begins a register
+  check_use("v_cvt_pk_fp8_f32 v0, v1, v2 op_sel:[0,0,1]", {v(0)}, {v(0), v(1), v(2)});
+  check_use("v_cvt_f32_ubyte0_sdwa v0, v1 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:DWORD", {v(0)}, {v(1), v(0)});
   check_use("s_load_dwordx4 s[4:7], s[2:3], 0x10", {s(4, 4)}, {s(2, 2)});
 }
 
