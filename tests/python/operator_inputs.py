@@ -273,7 +273,7 @@ def sample_gumbel(logits, temperature, seed, offset):
 
 
 def sample_top_k_top_p(logits, temperature, k, p, min_p, seed, offset):
-    z, columns = torch.sort(logits, -1, descending=True, stable=True)
+    z, columns = torch.sort(logits, dim=-1, descending=True, stable=True)
     z, columns, rank = z[:, :256] / temperature.clamp(min=1e-5), columns[:, :256], torch.arange(min(256, logits.shape[-1]))
     share = torch.exp(z - z[:, :1]) * (rank < k)
     before = share.cumsum(-1) - share
