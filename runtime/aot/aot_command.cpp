@@ -142,7 +142,7 @@ std::shared_ptr<AotCommand> add_aot_options(CLI::App& app, bool takes_manifest) 
   app.add_option("--emit-slurm", command->slurm, "Compile nothing: write a Slurm array job that does");
   app.add_option(
          "--candidates", command->candidates,
-         fmt::format("Compile and simulate so many schedules of each kernel, the first by the cost model, and take the quickest; 1: "
+         fmt::format("Compile and simulate up to so many schedules of a kernel, the first by the cost model, and take the quickest; 1: "
                      "the cost model decides ({})",
                      simulated_first))
       ->check(CLI::PositiveNumber);

@@ -14,7 +14,18 @@ namespace kiln {
 namespace {
 
 // Schedules that the cost model has further behind its first are seldom quicker: `./dev bench schedule` counts them.
-constexpr double worth_a_compile = 1.1;
+constexpr double worth_a_compile = 1.05;
+// Issue slots of a launch, by the cost model. Executing and simulating one takes about 2 us of the host, so this many take as long as a
+// compile.
+constexpr double max_simulated_slots = 1e5;
+
+// Whether simulating a launch of the schedule costs no more than compiling it, and tells what the cost model does not: that is seldom wrong
+// where HBM bounds the launch.
+bool is_worth_simulating(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
+  const std::optional<Demand> demand = plan.family->demand(plan, schedule, target, sizes);
+  if (!demand || demand->workgroups * demand->waves * demand->instructions > max_simulated_slots) return false;
+  return cost_of(*demand, target.chip()).bound_by != "HBM";
+}
 
 } // namespace
 
@@ -40,7 +51,8 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
 
 std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target) {
   std::vector<Schedule> schedules = candidates(plan, target);
-  if (nominal_sizes(plan).size() > 1) schedules.erase(schedules.begin() + 1, schedules.end());
+  const std::vector<RunTimeSizes> sizes = nominal_sizes(plan);
+  if (sizes.size() > 1 || !is_worth_simulating(plan, schedules.front(), target, sizes.front())) return {schedules.front()};
   const double limit = worth_a_compile * nominal_cost(plan, schedules.front(), target);
   std::erase_if(schedules, [&](const Schedule& s) { return nominal_cost(plan, s, target) > limit; });
   return schedules;

@@ -29,8 +29,8 @@ struct TriedSchedule {
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
-// The schedules of a plan without those that the cost model has far behind its first: seldom is one of those quicker. The first alone of
-// rows, whose number only the launch says: they are judged at several, the largest of which takes seconds to simulate.
+// The schedules of a plan without those that the cost model has far behind its first: seldom is one of those quicker. The first alone where
+// simulating takes longer than compiling, as of rows whose number only the launch says, and where HBM bounds the launch.
 std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target);
 
 } // namespace kiln

@@ -88,6 +88,10 @@ Point attention_point(Random& random, const Target& to) {
   const std::size_t at = text.find("dim "), end = text.find('\n', at); // sequences
   const std::string dim = text.substr(at + 4, text.find_first_of("[\n", at) - at - 4);
   text.replace(at, end - at, fmt::format("dim {0}[{1}..{1}]", dim, sequences));
+  // Sequences have pages of their own: one page for all would come from L2.
+  constexpr std::string_view any_pages = "dim pages_of_all\n";
+  if (const std::size_t pages = text.find(any_pages); pages != text.npos)
+    text.replace(pages, any_pages.size(), fmt::format("dim pages_of_all[{0}..{0}]\n", sequences * o.length / o.page));
   return {"attention", fmt::format("{} {}/{} heads, {} keys, {} sequences {}", name, o.heads, o.kv_heads, o.length, sequences, to.arch()),
           parse_spec(text), to};
 }
