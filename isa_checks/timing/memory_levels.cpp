@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <unordered_set>
 
 namespace kiln::timing {
 namespace {
@@ -13,6 +14,16 @@ using machine::l1_ways, machine::l2_ways;
 constexpr double slice_bytes_per_ns = 134;
 constexpr double min_cycles = 4;   // that the addresses of 64 lanes take
 constexpr double read_once = 1.02; // workgroups that request a line, on average: beyond it they share lines at the ends of their shares
+
+// Lines that a recorded workgroup stores to.
+void add_written(const Record& record, const Workgroup& w, std::unordered_set<std::uint64_t>& lines) {
+  for (const auto& steps : w.waves)
+    for (const Step& s : steps) {
+      if (s.access == none || record.code[s.code].action != Action::store) continue;
+      const Access& a = w.accesses[s.access];
+      lines.insert(w.lines.begin() + a.first, w.lines.begin() + a.first + a.lines);
+    }
+}
 
 } // namespace
 
@@ -252,10 +263,15 @@ double MemoryLevels::write_back(double now, double bytes) {
   return std::max(shared, write_.serve(now, bytes / write_rate_));
 }
 
+// What a launch has written leaves L2 at its end, for other XCDs to read, and is in MALL; what it has only read stays.
 void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {
+  std::unordered_map<const Workgroup*, std::unordered_set<std::uint64_t>> written;
+  for (const Workgroup& w : record_.recorded) add_written(record_, w, written[&w]);
   for (const std::uint32_t number : workgroups) {
     const Workgroup& like = record_.representative_of(number);
-    for (const std::uint64_t line : like.lines) l2_lines_.put(key_of(line, like, number).first, 0, 0);
+    const std::unordered_set<std::uint64_t>& left = written[&like];
+    for (const std::uint64_t line : like.lines)
+      if (!left.contains(line)) l2_lines_.put(key_of(line, like, number).first, 0, 0);
   }
 }
 

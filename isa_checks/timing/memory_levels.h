@@ -74,7 +74,7 @@ public:
   double atomic(double now, int cu, const Access& access);
   double coherent_load(double now, int cu, const Workgroup& like, const Access& access); // what others have written for the device
 
-  // As an earlier launch of these workgroups, in this order, leaves L2 behind.
+  // As an earlier launch of these workgroups, in this order, leaves L2 behind when it has ended.
   void warm(const std::deque<std::uint32_t>& workgroups);
   double drained(double now); // when all that was written has left L2, after the last wave ended at `now`
   struct Traffic {

@@ -97,6 +97,20 @@ TEST_CASE("a load of a line that is in L1 takes L1's latency") {
         doctest::Approx(mi300x.hbm_latency_ns * mi300x.clock_ghz + 99 * (mi300x.l1_latency_cycles + 8)).epsilon(0.05));
 }
 
+TEST_CASE("what a launch has read is in L2 for the next one, what it has written in MALL") {
+  for (const bool writes : {false, true}) {
+    Launch launch(1);
+    const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0), store = launch.code(Action::store);
+    const std::uint32_t line = launch.access(1);
+    launch.step(0, load, line), launch.step(0, wait);
+    if (writes) launch.step(0, store, line);
+    end(launch);
+    const auto traffic = simulate(launch.record(), mi300x, {.cache = CacheState::l2}).traffic;
+    CHECK(traffic.l2 == (writes ? 0 : 128));
+    CHECK(traffic.mall == (writes ? 128 : 0));
+  }
+}
+
 TEST_CASE("a stream from every CU with enough in flight runs at the rate of HBM, or of MALL") {
   for (const auto& [state, rate] : {std::pair{CacheState::cold, mi300x.hbm_tbs}, std::pair{CacheState::mall, mi300x.mall_tbs}}) {
     Launch launch(304, 16);
