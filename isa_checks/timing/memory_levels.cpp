@@ -145,22 +145,27 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
   return {line, 1};
 }
 
-double* MemoryLevels::find_in_l1(Cu& cu, std::uint64_t key) {
+// A line on its way is requested once: who misses it too waits for it, also if its set has filled with others meanwhile.
+const double* MemoryLevels::find_in_l1(const Cu& cu, std::uint64_t key, double now) {
   const std::size_t set = key % Cu::sets * l1_ways;
   for (std::size_t w = 0; w < l1_ways; ++w)
     if (cu.lines[set + w].first == key) return &cu.lines[set + w].second;
-  return nullptr;
+  const auto waiting = cu.waiting.find(key);
+  return waiting != cu.waiting.end() && waiting->second > now ? &waiting->second : nullptr;
 }
+
 void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
   const std::size_t set = key % Cu::sets;
   std::uint8_t& way = cu.oldest[set];
   cu.lines[set * l1_ways + way] = {key, ready};
   way = static_cast<std::uint8_t>((way + 1) % l1_ways);
+  cu.waiting[key] = ready;
 }
 
 // A miss takes a place in L1 before its data come: when all places are taken, L1 stands until data come, for hits too.
 double MemoryLevels::admit(Cu& cu, double now, double bytes) {
   Outstanding& o = cu.outstanding;
+  if (cu.waiting.size() > 16 * cu.lines.size()) std::erase_if(cu.waiting, [&](const auto& line) { return line.second <= now; });
   while (!o.arrivals.empty() && (o.arrivals.top().first <= now || o.bytes + bytes > chip_.max_missing_bytes)) {
     now = std::max(now, o.arrivals.top().first);
     o.bytes -= o.arrivals.top().second;
@@ -201,7 +206,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   Miss miss;
   for (std::size_t i = 0; i < access.lines; ++i) {
     const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
-    if (const double* at = find_in_l1(cu, key)) {
+    if (const double* at = find_in_l1(cu, key, now)) {
       ready = std::max(ready, *at);
       traffic_.l1 += line_bytes;
       continue;

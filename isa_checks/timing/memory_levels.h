@@ -96,6 +96,7 @@ private:
     Outstanding outstanding;
     std::vector<std::pair<std::uint64_t, double>> lines{line_count, {~0ULL, 0}}; // L1: the ways of a set lie together
     std::array<std::uint8_t, sets> oldest{};
+    std::unordered_map<std::uint64_t, double> waiting; // lines on their way, wherever they will lie, and when they are there
   };
   struct Miss {
     double bytes = 0, from_hbm = 0; // of one access beyond L2; the part that HBM gives
@@ -103,8 +104,8 @@ private:
   std::pair<std::uint64_t, double> key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const;
   double serve(SharedQueue& queue, Resource resource, double now, double cycles);
   double admit(Cu& cu, double now, double bytes);
-  double* find_in_l1(Cu& cu, std::uint64_t key);
-  void put_in_l1(Cu& cu, std::uint64_t key, double ready);
+  static const double* find_in_l1(const Cu& cu, std::uint64_t key, double now);
+  static void put_in_l1(Cu& cu, std::uint64_t key, double ready);
   double far_load(double now, const Miss& miss);
   double write_back(double now, double bytes);
   void count_pollers();

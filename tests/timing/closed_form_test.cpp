@@ -97,6 +97,20 @@ TEST_CASE("a load of a line that is in L1 takes L1's latency") {
         doctest::Approx(mi300x.hbm_latency_ns * mi300x.clock_ghz + 99 * (mi300x.l1_latency_cycles + 8)).epsilon(0.05));
 }
 
+// Two halves of 16 rows that lie 16 KiB apart: one set of L1, of four ways, has them all.
+TEST_CASE("a line on its way is requested once") {
+  Launch launch(1);
+  const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0), rows = launch.access(16);
+  launch.step(0, load, rows), launch.step(0, load, rows), launch.step(0, wait);
+  end(launch);
+  Record& record = launch.record();
+  for (std::uint64_t i = 0; i < 16; ++i) record.recorded[0].lines[i] += 127 * i;
+  record.buffers[0].end_line += 127 * 16;
+  const auto traffic = simulate(record, mi300x, {.cache = CacheState::cold}).traffic;
+  CHECK(traffic.l1 == 16 * 128.0);
+  CHECK(traffic.l2 + traffic.mall + traffic.hbm == 16 * 128.0);
+}
+
 TEST_CASE("what a launch has read is in L2 for the next one, what it has written in MALL") {
   for (const bool writes : {false, true}) {
     Launch launch(1);
