@@ -19,14 +19,6 @@ constexpr double worth_a_compile = 1.05;
 // compile.
 constexpr double max_simulated_slots = 1e5;
 
-// Whether simulating a launch of the schedule costs no more than compiling it, and tells what the cost model does not: that is seldom wrong
-// where HBM bounds the launch.
-bool is_worth_simulating(const Plan& plan, const Schedule& schedule, const Target& target, const RunTimeSizes& sizes) {
-  const std::optional<Demand> demand = plan.family->demand(plan, schedule, target, sizes);
-  if (!demand || demand->workgroups * demand->waves * demand->instructions > max_simulated_slots) return false;
-  return cost_of(*demand, target.chip()).bound_by != "HBM";
-}
-
 } // namespace
 
 double TriedSchedule::microseconds() const {
@@ -49,13 +41,13 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   return tried;
 }
 
-std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target) {
-  std::vector<Schedule> schedules = candidates(plan, target);
+bool is_worth_simulating(const Plan& plan, const Target& target, const Schedule& first, const Schedule& other) {
   const std::vector<RunTimeSizes> sizes = nominal_sizes(plan);
-  if (sizes.size() > 1 || !is_worth_simulating(plan, schedules.front(), target, sizes.front())) return {schedules.front()};
-  const double limit = worth_a_compile * nominal_cost(plan, schedules.front(), target);
-  std::erase_if(schedules, [&](const Schedule& s) { return nominal_cost(plan, s, target) > limit; });
-  return schedules;
+  if (sizes.size() > 1) return false;
+  const std::optional<Demand> demand = plan.family->demand(plan, first, target, sizes.front());
+  if (!demand || demand->workgroups * demand->waves * demand->instructions > max_simulated_slots) return false;
+  if (cost_of(*demand, target.chip()).bound_by == "HBM") return false;
+  return nominal_cost(plan, other, target) <= worth_a_compile * nominal_cost(plan, first, target);
 }
 
 // Infinite for what cannot be simulated, for want of memory say: the first is kept then.
@@ -75,21 +67,23 @@ static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target&
 
 BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated) {
   const Plan plan = make_plan(spec, target);
-  const std::vector<Schedule> schedules = worth_simulating(plan, target);
-  if (schedules.size() < 2) return build_kernel(spec, target, options);
+  std::optional<Schedule> first; // that keeps its contract
   std::optional<BuiltKernel> best;
   std::vector<RejectedSchedule> rejected;
   BuildTimes times;
   double least = 0;
   int kept = 0;
-  for (const Schedule& schedule : schedules) {
-    if (kept == simulated) break;
+  for (const Schedule& schedule : candidates(plan, target)) {
+    if (kept == simulated || (first && !is_worth_simulating(plan, target, *first, schedule))) break;
     std::optional<BuiltKernel> built = build_schedule(plan, schedule, target, options, rejected, times);
     if (!built) continue;
-    ++kept;
+    if (++kept == 1) {
+      first = schedule, best = std::move(built);
+      continue; // simulated when there is another one
+    }
+    if (kept == 2) least = simulated_cost(plan, *best, target);
     const double cost = simulated_cost(plan, *built, target);
-    if (best && cost >= least) continue;
-    best = std::move(built), least = cost;
+    if (cost < least) best = std::move(built), least = cost;
   }
   if (!best) return build_kernel(spec, target, options); // with what the cost model has further behind
   best->rejected = std::move(rejected);

@@ -29,8 +29,9 @@ struct TriedSchedule {
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
-// The schedules of a plan without those that the cost model has far behind its first: seldom is one of those quicker. The first alone where
-// simulating takes longer than compiling, as of rows whose number only the launch says, and where HBM bounds the launch.
-std::vector<Schedule> worth_simulating(const Plan& plan, const Target& target);
+// Whether build_quickest tries another schedule of a plan beside the cost model's first that keeps its contract: one that is not far behind,
+// for seldom is one of those quicker. None where HBM bounds the launch, of which the cost model is seldom wrong, nor where simulating takes
+// longer than compiling, as of rows whose number only the launch says.
+bool is_worth_simulating(const Plan& plan, const Target& target, const Schedule& first, const Schedule& other);
 
 } // namespace kiln

@@ -150,7 +150,7 @@ Regret regret_of(const Point& point, Known& known, bool quick) {
   if (quick && all.size() > 2) all.resize(2);
   double chosen = 0, first = 0, best = 0;
   std::string best_fields, chosen_fields;
-  const std::vector<Schedule> worth = worth_simulating(plan, point.to);
+  const Schedule* first_kept = nullptr;
   std::size_t simulated = 0;
   for (const Schedule& schedule : all) {
     const std::string fields = schedule.family->fields_text(schedule);
@@ -159,13 +159,12 @@ Regret regret_of(const Point& point, Known& known, bool quick) {
           .microseconds();
     });
     if (us == 0) continue; // the next one is tried, as build_kernel does
-    if (chosen == 0) chosen = us, chosen_fields = fields;
-    const bool is_worth = std::ranges::any_of(worth, [&](const Schedule& s) { return s.config == schedule.config; });
-    if (is_worth && simulated < static_cast<std::size_t>(simulated_first) && (simulated++ == 0 || us < first)) first = us;
+    if (first_kept == nullptr) chosen = first = us, chosen_fields = fields, first_kept = &schedule, simulated = 1;
+    else if (simulated < static_cast<std::size_t>(simulated_first) && is_worth_simulating(plan, point.to, *first_kept, schedule))
+      first = std::min(first, us), ++simulated;
     if (best == 0 || us < best) best = us, best_fields = fields;
   }
   if (best == 0) throw Error(point.title + ": no schedule keeps its contract");
-  if (first == 0) first = chosen;
   return {point.kind,
           fmt::format("{}: {:.2f} us, best {:.2f}, {:.1f} % over, the best of {} simulated {:.1f} %\n  chosen {}\n  best   {}", point.title,
                       chosen, best, 100 * (chosen / best - 1), simulated, 100 * (first / best - 1), chosen_fields, best_fields),
