@@ -40,6 +40,12 @@ int passes_of(const MatrixShape& s, OperandFormats formats, Generation generatio
 } // namespace
 
 std::optional<MatrixShape> matrix_shape(Text mnemonic, const TargetFacts& target, OperandFormats formats) {
+  auto s = named_matrix_shape(mnemonic);
+  if (s) s->passes = passes_of(*s, formats, target.generation);
+  return s;
+}
+
+std::optional<MatrixShape> named_matrix_shape(Text mnemonic) {
   MatrixShape s;
   Text rest = mnemonic;
   s.sparse = rest.starts_with("v_smfmac_");
@@ -66,9 +72,9 @@ std::optional<MatrixShape> matrix_shape(Text mnemonic, const TargetFacts& target
       s.input = first;
       break;
     }
+  s.second_input = rest.ends_with("_fp8") ? "fp8" : rest.ends_with("_bf8") ? "bf8" : s.input;
   s.blocks = said ? blocks : named_blocks ? 1 : implied_blocks(s);
   s.xdl = s.input != "f32" && s.input != "f64";
-  s.passes = passes_of(s, formats, target.generation);
   return s;
 }
 

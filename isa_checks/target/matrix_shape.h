@@ -13,7 +13,8 @@ struct MatrixShape {
   int m = 0, n = 0, k = 0, blocks = 1;
   bool sparse = false;            // v_smfmac: k counts the zeros that 2:4 sparsity leaves out
   bool xdl = true;                // false: f32 and f64, which have waits of their own (hazards.h)
-  std::string_view result, input; // "f32", "f16"; points into the mnemonic
+  std::string_view result, input; // "f32", "f16"
+  std::string_view second_input;  // of B, where it is another one
   int passes = 0;                 // that the matrix unit is busy
   int cycles() const { return clocks_per_pass * passes; }
   std::int64_t operations() const { return 2LL * m * n * k * blocks; } // multiplications and additions
@@ -27,6 +28,9 @@ struct OperandFormats {
 // Nothing for other instructions. Passes are LLVM's (SISchedule.td). Those of CDNA3 were compared with the "execution cycles"
 // of AMD's matrix instruction calculator, those of CDNA4 with AMD's blog "Matrix Core Programming on CDNA3 and CDNA4".
 std::optional<MatrixShape> matrix_shape(std::string_view mnemonic, const TargetFacts& target, OperandFormats formats = {});
+
+// What the name alone says: all but the passes.
+std::optional<MatrixShape> named_matrix_shape(std::string_view mnemonic);
 
 // The instruction of twice the k that takes the same time, when the target has one (TargetFacts::doubled_mfma); "" otherwise.
 std::string_view doubled_shape(std::string_view mnemonic, const TargetFacts& target);

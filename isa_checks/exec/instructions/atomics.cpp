@@ -5,11 +5,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-
 u32 pairwise(u32 a, u32 b, bool bfloat) {
   u32 result = 0;
   for (int shift = 0; shift < 32; shift += 16) {

@@ -1,14 +1,10 @@
 // buffer_ instructions: addresses through a resource descriptor, with its range check.
 #include "isa_checks/exec/instructions/device_access.h"
-#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/stop.h"
 #include <algorithm>
 
 namespace kiln::exec {
 namespace {
-
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 struct Descriptor {
   u64 base = 0;
@@ -68,13 +64,8 @@ void zero_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u64 lanes) {
 void move_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, u32 first, WaveAddresses& at) {
   u64 out_of_range = 0;
   buffer_addresses(wave, inst, op, first, at, out_of_range);
-  count_lines(wave, inst, op, at);
-  const bool returns = op.atomic == Atomic::none ? !op.store && !op.to_lds : inst.fields.sc0;
-  if (op.to_lds) load_to_lds(wave, inst, op, at);
-  else if (op.atomic != Atomic::none) atomic_lanes(wave, inst, op, at);
-  else if (op.store) store_lanes(wave, inst, op, at);
-  else load_lanes(wave, inst, op, at);
-  if (returns) zero_lanes(wave, inst, op, out_of_range);
+  device_access(wave, inst, op, at);
+  if (fills_registers(inst, op)) zero_lanes(wave, inst, op, out_of_range);
 }
 
 // Words of a swizzled buffer do not lie side by side: each is moved alone.
@@ -93,7 +84,9 @@ void move_words(Wave& wave, const Inst& inst, const LaneAccess& op, WaveAddresse
   }
 }
 
-void access(Wave& wave, const Inst& inst) {
+} // namespace
+
+void buffer_access(Wave& wave, const Inst& inst) {
   LaneAccess op = *inst.op->memory;
   op.to_lds = inst.fields.lds;
   WaveAddresses at;
@@ -101,48 +94,5 @@ void access(Wave& wave, const Inst& inst) {
   else move_lanes(wave, inst, op, 0, at);
   note_in_flight(wave, inst, op, at);
 }
-
-template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, &stored<op>}; }
-
-#define KILN_ATOMIC(name, operation)                                                                                                       \
-  line<LaneAccess{.bytes = 4, .atomic = Atomic::operation}>("buffer_atomic_" name),                                                        \
-      line<LaneAccess{.bytes = 8, .atomic = Atomic::operation}>("buffer_atomic_" name "_x2")
-
-constexpr Semantics table[] = {
-    line<LaneAccess{.bytes = 1}>("buffer_load_ubyte"),
-    line<LaneAccess{.bytes = 1, .sign = true}>("buffer_load_sbyte"),
-    line<LaneAccess{.bytes = 2}>("buffer_load_ushort"),
-    line<LaneAccess{.bytes = 2, .sign = true}>("buffer_load_sshort"),
-    line<LaneAccess{.bytes = 4}>("buffer_load_dword"),
-    line<LaneAccess{.bytes = 8}>("buffer_load_dwordx2"),
-    line<LaneAccess{.bytes = 12}>("buffer_load_dwordx3"),
-    line<LaneAccess{.bytes = 16}>("buffer_load_dwordx4"),
-    line<LaneAccess{.bytes = 1, .half = 1}>("buffer_load_ubyte_d16"),
-    line<LaneAccess{.bytes = 1, .half = 2}>("buffer_load_ubyte_d16_hi"),
-    line<LaneAccess{.bytes = 1, .sign = true, .half = 1}>("buffer_load_sbyte_d16"),
-    line<LaneAccess{.bytes = 1, .sign = true, .half = 2}>("buffer_load_sbyte_d16_hi"),
-    line<LaneAccess{.bytes = 2, .half = 1}>("buffer_load_short_d16"),
-    line<LaneAccess{.bytes = 2, .half = 2}>("buffer_load_short_d16_hi"),
-    line<LaneAccess{.bytes = 1, .store = true}>("buffer_store_byte"),
-    line<LaneAccess{.bytes = 1, .store = true, .half = 2}>("buffer_store_byte_d16_hi"),
-    line<LaneAccess{.bytes = 2, .store = true}>("buffer_store_short"),
-    line<LaneAccess{.bytes = 2, .store = true, .half = 2}>("buffer_store_short_d16_hi"),
-    line<LaneAccess{.bytes = 4, .store = true}>("buffer_store_dword"),
-    line<LaneAccess{.bytes = 8, .store = true}>("buffer_store_dwordx2"),
-    line<LaneAccess{.bytes = 12, .store = true}>("buffer_store_dwordx3"),
-    line<LaneAccess{.bytes = 16, .store = true}>("buffer_store_dwordx4"),
-    KILN_EACH_ATOMIC(KILN_ATOMIC),
-    line<LaneAccess{.bytes = 4, .atomic = Atomic::add_f32}>("buffer_atomic_add_f32"),
-    line<LaneAccess{.bytes = 4, .atomic = Atomic::pk_add_f16}>("buffer_atomic_pk_add_f16"),
-    line<LaneAccess{.bytes = 4, .atomic = Atomic::pk_add_bf16}>("buffer_atomic_pk_add_bf16"),
-    line<LaneAccess{.bytes = 8, .atomic = Atomic::add_f64}>("buffer_atomic_add_f64"),
-    line<LaneAccess{.bytes = 8, .atomic = Atomic::min_f64}>("buffer_atomic_min_f64"),
-    line<LaneAccess{.bytes = 8, .atomic = Atomic::max_f64}>("buffer_atomic_max_f64"),
-};
-
-} // namespace
-
-SemanticsTable buffer_table() { return table; }
 
 } // namespace kiln::exec

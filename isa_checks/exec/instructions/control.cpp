@@ -10,8 +10,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 void not_modelled(Wave&, const Inst& inst) {
   throw Stop(fmt::format("the executor does not model this instruction (encoding {} bytes)", inst.fields.size));
 }
@@ -103,55 +101,40 @@ void set_mode(Wave& wave, const Inst& inst, u32 value) {
 void set_register(Wave& wave, const Inst& inst) { set_mode(wave, inst, wave.s[inst.fields.dst]); }
 void set_register_immediate(Wave& wave, const Inst& inst) { set_mode(wave, inst, inst.fields.literal); }
 
-constexpr Semantics line(std::string_view name, Handler handler, Type result = Type::none) {
-  Signature s;
-  s.result = result;
-  s.scalar_result = true;
-  return {name, handler, s};
-}
-
-// A branch to the address in a scalar register pair.
-constexpr Semantics far_branch(std::string_view name, Handler handler, Type result) {
-  Semantics entry = line(name, handler, result);
-  entry.signature.source[0] = Type::u64;
-  entry.signature.source_count = 1;
-  return entry;
-}
-
 constexpr Semantics table[] = {
-    line("s_endpgm", end_program),
-    line("s_endpgm_saved", end_program),
-    line("s_branch", jump),
-    line("s_cbranch_scc0", jump_if<scc_clear>),
-    line("s_cbranch_scc1", jump_if<scc_set>),
-    line("s_cbranch_vccz", jump_if<vcc_zero>),
-    line("s_cbranch_vccnz", jump_if<vcc_nonzero>),
-    line("s_cbranch_execz", jump_if<exec_zero>),
-    line("s_cbranch_execnz", jump_if<exec_nonzero>),
-    line("s_barrier", barrier),
-    line("s_waitcnt", wait_counts),
-    line("s_nop", nothing),
-    line("v_nop", nothing),
-    line("s_sleep", nothing),
-    line("s_setprio", nothing),
-    line("s_sethalt", nothing),
-    line("s_incperflevel", nothing),
-    line("s_decperflevel", nothing),
-    line("s_icache_inv", nothing),
-    line("s_dcache_inv", control_cache),
-    line("s_dcache_wb", control_cache),
-    line("s_dcache_inv_vol", control_cache),
-    line("s_dcache_wb_vol", control_cache),
-    line("buffer_inv", nothing),
-    line("buffer_wbl2", control_cache),
-    line("s_trap", trap),
-    far_branch("s_setpc_b64", set_pc, Type::none),
-    far_branch("s_swappc_b64", swap_pc, Type::u64),
-    line("s_call_b64", call, Type::u64),
-    line("s_getpc_b64", get_pc, Type::u64),
-    line("s_getreg_b32", get_register, Type::u32),
-    line("s_setreg_b32", set_register),
-    line("s_setreg_imm32_b32", set_register_immediate),
+    entry("s_endpgm", end_program),
+    entry("s_endpgm_saved", end_program),
+    entry("s_branch", jump),
+    entry("s_cbranch_scc0", jump_if<scc_clear>),
+    entry("s_cbranch_scc1", jump_if<scc_set>),
+    entry("s_cbranch_vccz", jump_if<vcc_zero>),
+    entry("s_cbranch_vccnz", jump_if<vcc_nonzero>),
+    entry("s_cbranch_execz", jump_if<exec_zero>),
+    entry("s_cbranch_execnz", jump_if<exec_nonzero>),
+    entry("s_barrier", barrier),
+    entry("s_waitcnt", wait_counts),
+    entry("s_nop", nothing),
+    entry("v_nop", nothing),
+    entry("s_sleep", nothing),
+    entry("s_setprio", nothing),
+    entry("s_sethalt", nothing),
+    entry("s_incperflevel", nothing),
+    entry("s_decperflevel", nothing),
+    entry("s_icache_inv", nothing),
+    entry("s_dcache_inv", control_cache),
+    entry("s_dcache_wb", control_cache),
+    entry("s_dcache_inv_vol", control_cache),
+    entry("s_dcache_wb_vol", control_cache),
+    entry("buffer_inv", nothing),
+    entry("buffer_wbl2", control_cache),
+    entry("s_trap", trap),
+    entry("s_setpc_b64", set_pc, Type::none, {Type::u64}),
+    entry("s_swappc_b64", swap_pc, Type::u64, {Type::u64}),
+    entry("s_call_b64", call, Type::u64),
+    entry("s_getpc_b64", get_pc, Type::u64),
+    entry("s_getreg_b32", get_register, Type::u32),
+    entry("s_setreg_b32", set_register),
+    entry("s_setreg_imm32_b32", set_register_immediate),
 };
 
 } // namespace

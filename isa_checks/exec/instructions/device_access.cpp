@@ -17,28 +17,19 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
-void report(Wave& wave, const Inst& inst, DefectKind kind, int lane, std::string message) {
-  wave.defects->report(kind, inst.address, [&] {
-    Defect f{kind, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
-    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-    return f;
-  });
-}
-
 // The host address of the bytes of one access; null, and a defect, when they are not all in one allocation.
 std::byte* host_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, bool store) {
   Allocation* const a = wave.memory->find(address);
   if (a == nullptr || address + bytes > a->end()) {
-    report(wave, inst, DefectKind::out_of_bounds, lane,
-           fmt::format("{} of {} bytes at {:#x}, {}", store ? "store" : "load", bytes, address,
-                       wave.memory->describe(a == nullptr ? address : a->end())));
+    report(wave, inst, DefectKind::out_of_bounds, lane, [&] {
+      return fmt::format("{} of {} bytes at {:#x}, {}", store ? "store" : "load", bytes, address,
+                         wave.memory->describe(a == nullptr ? address : a->end()));
+    });
     return nullptr;
   }
   if (store && !a->writable) {
-    report(wave, inst, DefectKind::read_only_store, lane, fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)));
+    report(wave, inst, DefectKind::read_only_store, lane,
+           [&] { return fmt::format("store of {} bytes to {}", bytes, wave.memory->describe(address)); });
     return nullptr;
   }
   return a->bytes.data() + (address - a->address);
@@ -64,19 +55,6 @@ Window common_window(Wave& wave, const WaveAddresses& at, unsigned bytes, bool s
   return {a->bytes.data(), a->address};
 }
 
-template <class F> void for_each_lane(u64 mask, F f) {
-  if (mask == all_lanes)
-    for (int i = 0; i < lane_count; ++i) f(i);
-  else
-    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-}
-
-void place(u32& reg, u32 value, const LaneAccess& op) {
-  if (op.bytes == 1) value = op.sign ? static_cast<u32>(static_cast<std::int8_t>(value)) : value & 0xffU;
-  if (op.bytes == 2) value = op.sign ? static_cast<u32>(static_cast<std::int16_t>(value)) : value & 0xffffU;
-  reg = in_half(reg, value, op);
-}
-
 template <int words> void load_words(const Window& window, u32* to, const WaveAddresses& at) {
   for_each_lane(at.mask, [&](int i) {
     u32 value[words];
@@ -91,15 +69,6 @@ template <int words> void store_words(const Window& window, const u32* from, con
     std::memcpy(window(at.lane[i]), value, sizeof value);
   });
 }
-
-void load_one(const std::byte* from, u32* to, int lane, const LaneAccess& op) {
-  u32 value[4] = {};
-  if (from != nullptr) std::memcpy(value, from, op.bytes);
-  place(to[lane], value[0], op);
-  for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + lane] = value[w];
-}
-
-} // namespace
 
 void load_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   if (at.mask == 0) return;
@@ -122,15 +91,9 @@ void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveA
   if (at.mask == 0) return;
   ++wave.effects;
   const u32* const from = wave.lanes(inst.src[1].reg);
-  const auto store_one = [&](std::byte* to, int i) {
-    u32 value[4];
-    value[0] = op.half == 2 ? from[i] >> 16 : from[i];
-    for (int w = 1; w < op.bytes / 4; ++w) value[w] = from[w * lane_count + i];
-    if (to != nullptr) std::memcpy(to, value, op.bytes);
-  };
   const Window window = common_window(wave, at, op.bytes, true);
   if (!window) {
-    for_each_lane(at.mask, [&](int i) { store_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, true), i); });
+    for_each_lane(at.mask, [&](int i) { store_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, true), from, i, op); });
     return;
   }
   switch (op.bytes) {
@@ -138,24 +101,22 @@ void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveA
   case 8: store_words<2>(window, from, at); break;
   case 12: store_words<3>(window, from, at); break;
   case 16: store_words<4>(window, from, at); break;
-  default: for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), i); });
+  default: for_each_lane(at.mask, [&](int i) { store_one(window(at.lane[i]), from, i, op); });
   }
 }
 
 void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
   const u32* const data = wave.lanes(inst.src[1].reg);
   u32* const to = inst.fields.sc0 ? wave.lanes(inst.dst.reg) : nullptr; // sc0: return the old value
-  const auto word = [](const u32* row, int i, int bytes) {
-    return bytes == 8 ? row[i] | static_cast<u64>(row[lane_count + i]) << 32 : row[i];
-  };
-  const int words = op.bytes / 4;
   bool changed = false;
   for_each_lane(at.mask, [&](int i) {
     u64 old = 0;
     const bool aligned = at.lane[i] % op.bytes == 0;
-    if (!aligned) report(wave, inst, DefectKind::misaligned, i, fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]));
+    if (!aligned)
+      report(wave, inst, DefectKind::misaligned, i, [&] { return fmt::format("atomic of {} bytes at {:#x}", op.bytes, at.lane[i]); });
     std::byte* const host = aligned ? host_bytes(wave, inst, at.lane[i], op.bytes, i, true) : nullptr;
-    const u64 first = word(data, i, op.bytes), second = op.atomic == Atomic::cmpswap ? word(data + words * lane_count, i, op.bytes) : 0;
+    const u64 first = lane_word(data, i, op.bytes);
+    const u64 second = op.atomic == Atomic::cmpswap ? lane_word(data + op.bytes / 4 * lane_count, i, op.bytes) : 0;
     const auto update = [&]<class T>(T* p) {
       std::atomic_ref<T> cell(*p);
       T expected = cell.load(), now = 0;
@@ -166,10 +127,7 @@ void atomic_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const Wave
     };
     if (host != nullptr && op.bytes == 4) update(reinterpret_cast<u32*>(host));
     if (host != nullptr && op.bytes == 8) update(reinterpret_cast<u64*>(host));
-    if (to != nullptr) {
-      to[i] = static_cast<u32>(old);
-      if (words == 2) to[lane_count + i] = static_cast<u32>(old >> 32);
-    }
+    if (to != nullptr) set_lane_word(to, i, op.bytes, old);
   });
   if (changed) ++wave.effects;
 }
@@ -183,27 +141,16 @@ void load_to_lds(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveA
     const unsigned step = std::max<unsigned>(op.bytes, 4);
     const u64 to = base + static_cast<u64>(i) * step;
     if (to >= wave.group->lds.size() || to + step > wave.group->lds.size()) { // a negative offset wraps around
-      report(wave, inst, DefectKind::out_of_bounds, i, fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()));
+      report(wave, inst, DefectKind::out_of_bounds, i,
+             [&] { return fmt::format("direct-to-LDS load to LDS byte {} of {}", to, wave.group->lds.size()); });
       return;
     }
     u32 value[4] = {};
     if (from != nullptr) std::memcpy(value, from, op.bytes);
-    place(value[0], value[0], op);
+    value[0] = extended(value[0], op);
     track_lds_fill(wave, inst, to, step, i);
     std::memcpy(wave.group->lds.data() + to, value, step);
   });
-}
-
-void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
-  const Fields& f = inst.fields;
-  const bool to_lds = op.to_lds, returns = op.atomic == Atomic::none ? !op.store && !to_lds : f.sc0;
-  const bool shared = op.atomic != Atomic::none || ((f.sc0 || f.sc1) && !op.store); // what another workgroup may change meanwhile
-  if (shared && at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
-  if (wave.in_flight == nullptr) return;
-  const RegisterSpan filled{inst.dst.reg, static_cast<std::uint8_t>(returns ? std::max(op.bytes / 4, 1) : 0)};
-  const bool loads = op.atomic == Atomic::none && !op.store;
-  wave.in_flight->issue(inst, filled, {},
-                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = to_lds});
 }
 
 void count_lines(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
@@ -224,6 +171,27 @@ void count_lines(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveA
     if (i == 0 || lines[i] != lines[i - 1]) ++c.lines64;
     if (i == 0 || lines[i] / 2 != lines[i - 1] / 2) ++c.lines128;
   }
+}
+
+} // namespace
+
+void device_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  count_lines(wave, inst, op, at);
+  if (op.to_lds) load_to_lds(wave, inst, op, at);
+  else if (op.atomic != Atomic::none) atomic_lanes(wave, inst, op, at);
+  else if (op.store) store_lanes(wave, inst, op, at);
+  else load_lanes(wave, inst, op, at);
+}
+
+void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  const Fields& f = inst.fields;
+  const bool shared = op.atomic != Atomic::none || ((f.sc0 || f.sc1) && !op.store); // what another workgroup may change meanwhile
+  if (shared && at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
+  if (wave.in_flight == nullptr) return;
+  const RegisterSpan filled{inst.dst.reg, static_cast<std::uint8_t>(fills_registers(inst, op) ? std::max(op.bytes / 4, 1) : 0)};
+  const bool loads = op.atomic == Atomic::none && !op.store;
+  wave.in_flight->issue(inst, filled, {},
+                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = op.to_lds});
 }
 
 } // namespace kiln::exec

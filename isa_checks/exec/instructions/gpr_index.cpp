@@ -14,8 +14,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 constexpr u32 mode_bit = 1U << 27, index_bits = 0xffU, operand_bits = 0xf000U;
 
 void set_index(Wave& wave, u32 bits, u32 value) {
@@ -53,31 +51,15 @@ template <bool wide, bool source> void move_relative(Wave& wave, const Inst& ins
   actual.handler = actual.op->handler;
   run_checked(wave, actual);
 }
-constexpr Semantics relative(std::string_view name, Handler handler, Type type) {
-  Signature s;
-  s.scalar_result = true;
-  s.result = type;
-  s.source[0] = type;
-  s.source_count = 1;
-  return {name, handler, s};
-}
-
-constexpr Semantics line(std::string_view name, Handler handler, bool reads) {
-  Signature s;
-  s.scalar_result = true;
-  s.source[0] = Type::u32;
-  s.source_count = reads ? 1 : 0;
-  return {name, handler, s};
-}
 constexpr Semantics table[] = {
-    line("s_set_gpr_idx_on", turn_on, true),
-    line("s_set_gpr_idx_off", turn_off, false),
-    line("s_set_gpr_idx_idx", change_index, true),
-    line("s_set_gpr_idx_mode", change_operands, false),
-    relative("s_movrels_b32", move_relative<false, true>, Type::u32),
-    relative("s_movrels_b64", move_relative<true, true>, Type::u64),
-    relative("s_movreld_b32", move_relative<false, false>, Type::u32),
-    relative("s_movreld_b64", move_relative<true, false>, Type::u64),
+    entry("s_set_gpr_idx_on", turn_on, Type::none, {Type::u32}),
+    entry("s_set_gpr_idx_off", turn_off),
+    entry("s_set_gpr_idx_idx", change_index, Type::none, {Type::u32}),
+    entry("s_set_gpr_idx_mode", change_operands),
+    entry("s_movrels_b32", move_relative<false, true>, Type::u32, {Type::u32}),
+    entry("s_movrels_b64", move_relative<true, true>, Type::u64, {Type::u64}),
+    entry("s_movreld_b32", move_relative<false, false>, Type::u32, {Type::u32}),
+    entry("s_movreld_b64", move_relative<true, false>, Type::u64, {Type::u64}),
 };
 
 void move(const Wave& wave, InstOperand& o, u32 by) {

@@ -14,31 +14,11 @@
 #include <fmt/format.h>
 
 namespace kiln::exec {
-namespace {
-
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
-template <class F> void for_each_lane(u64 mask, F f) {
-  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-}
-
-} // namespace
-
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, std::string_view what) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
-  wave.defects->report(DefectKind::out_of_bounds, inst.address, [&] {
-    Defect f{DefectKind::out_of_bounds,
-             inst.address,
-             inst.text,
-             {},
-             wave.index,
-             lane,
-             fmt::format("{}{} bytes at LDS byte {}, the workgroup has {}", what, bytes, address, lds.size())};
-    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-    return f;
-  });
+  report(wave, inst, DefectKind::out_of_bounds, lane,
+         [&] { return fmt::format("{}{} bytes at LDS byte {}, the workgroup has {}", what, bytes, address, lds.size()); });
   return nullptr;
 }
 
@@ -46,106 +26,91 @@ void issue_lds(Wave& wave, const Inst& inst, int registers) {
   if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});
 }
 
-void lds_addresses(Wave& wave, const Inst& inst, u32 offset, WaveAddresses& at) {
+WaveAddresses lds_addresses(Wave& wave, const Inst& inst, u32 offset) {
   const u32* const base = wave.lanes(inst.src[0].reg);
+  WaveAddresses at;
   at.mask = wave.exec();
   // 32 bits, as LLVM counts on from CI on (AMDGPUISelDAGToDAG.cpp, isDSOffsetLegal): a base may be negative.
   for (int i = 0; i < lane_count; ++i) at.lane[i] = base[i] + offset;
+  return at;
 }
 
 void read_lds_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
+  count_banks(wave, op, at);
   track_lds_read(wave, inst, op, at, reg);
   u32* const to = wave.lanes(reg);
-  for_each_lane(at.mask, [&](int i) {
-    u32 value[4] = {};
-    if (const std::byte* from = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) std::memcpy(value, from, op.bytes);
-    if (op.sign && op.bytes == 1) value[0] = static_cast<u32>(static_cast<std::int8_t>(value[0]));
-    if (op.sign && op.bytes == 2) value[0] = static_cast<u32>(static_cast<std::int16_t>(value[0]));
-    to[i] = in_half(to[i], value[0], op);
-    for (int w = 1; w < op.bytes / 4; ++w) to[w * lane_count + i] = value[w];
-  });
+  for_each_lane(at.mask, [&](int i) { load_one(lds_bytes(wave, inst, at.lane[i], op.bytes, i), to, i, op); });
 }
 
 namespace {
 
-void write_at(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
+void write_lds_lanes(Wave& wave, const Inst& inst, const WaveAddresses& at, std::uint16_t reg) {
+  const LaneAccess& op = *inst.op->memory;
+  count_banks(wave, op, at);
   track_lds_write(wave, inst, op, at, reg);
   const u32* const from = wave.lanes(reg);
-  for_each_lane(at.mask, [&](int i) {
-    u32 value[4];
-    value[0] = op.half == 2 ? from[i] >> 16 : from[i];
-    for (int w = 1; w < op.bytes / 4; ++w) value[w] = from[w * lane_count + i];
-    if (std::byte* to = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) std::memcpy(to, value, op.bytes);
-  });
+  for_each_lane(at.mask, [&](int i) { store_one(lds_bytes(wave, inst, at.lane[i], op.bytes, i), from, i, op); });
 }
 
-void read(Wave& wave, const Inst& inst) {
-  const LaneAccess& op = *inst.op->memory;
+// Each lane's word of an array at M0 + offset.
+WaveAddresses addresses_by_lane(const Wave& wave, const Inst& inst) {
   WaveAddresses at;
-  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
-  count_banks(wave, op, at);
-  read_lds_lanes(wave, inst, op, at, inst.dst.reg);
+  at.mask = wave.exec();
+  for (u32 i = 0; i < lane_count; ++i) at.lane[i] = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset) + 4 * i;
+  return at;
+}
+template <bool by_lane> WaveAddresses addresses(Wave& wave, const Inst& inst) {
+  return by_lane ? addresses_by_lane(wave, inst) : lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset));
+}
+// One of the two accesses of a lane, at offset0 or offset1 in units of the op's pair_stride.
+WaveAddresses pair_addresses(Wave& wave, const Inst& inst, int k) {
+  const LaneAccess& op = *inst.op->memory;
+  return lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes);
+}
+
+template <bool by_lane = false> void read(Wave& wave, const Inst& inst) {
+  const LaneAccess& op = *inst.op->memory;
+  read_lds_lanes(wave, inst, op, addresses<by_lane>(wave, inst), inst.dst.reg);
   issue_lds(wave, inst, std::max(op.bytes / 4, 1));
 }
 
-void write(Wave& wave, const Inst& inst) {
-  const LaneAccess& op = *inst.op->memory;
-  WaveAddresses at;
-  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
-  count_banks(wave, op, at);
-  write_at(wave, inst, op, at, inst.src[1].reg);
+template <bool by_lane = false> void write(Wave& wave, const Inst& inst) {
+  write_lds_lanes(wave, inst, addresses<by_lane>(wave, inst), inst.src[1].reg);
   issue_lds(wave, inst, 0);
 }
 
-// read2 and write2: two values per lane, at offset0 and offset1 in units of the op's pair_stride.
 void read_pair(Wave& wave, const Inst& inst) {
   const LaneAccess& op = *inst.op->memory;
-  WaveAddresses at[2];
-  lds_addresses(wave, inst, inst.fields.offset0 * u32{op.pair_stride} * op.bytes, at[0]);
-  lds_addresses(wave, inst, inst.fields.offset1 * u32{op.pair_stride} * op.bytes, at[1]);
+  const WaveAddresses at[2] = {pair_addresses(wave, inst, 0), pair_addresses(wave, inst, 1)}; // the destination may hold them
   const int words = op.bytes / 4;
-  for (int k = 0; k < 2; ++k) {
-    count_banks(wave, op, at[k]);
-    read_lds_lanes(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
-  }
+  for (int k = 0; k < 2; ++k) read_lds_lanes(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
   issue_lds(wave, inst, 2 * words);
 }
 
 void write_pair(Wave& wave, const Inst& inst) {
-  const LaneAccess& op = *inst.op->memory;
-  for (int k = 0; k < 2; ++k) {
-    WaveAddresses at;
-    lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
-    count_banks(wave, op, at);
-    write_at(wave, inst, op, at, inst.src[static_cast<std::size_t>(1 + k)].reg);
-  }
+  for (int k = 0; k < 2; ++k) write_lds_lanes(wave, inst, pair_addresses(wave, inst, k), inst.src[static_cast<std::size_t>(1 + k)].reg);
   issue_lds(wave, inst, 0);
 }
 
 void atomic(Wave& wave, const Inst& inst) {
   const LaneAccess& op = *inst.op->memory;
-  WaveAddresses at;
-  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
+  const WaveAddresses at = addresses<false>(wave, inst);
   count_banks(wave, op, at);
   track_lds_atomic(wave, inst, op, at);
   const u32* const data = wave.lanes(inst.src[1].reg);
   const u32* const second = wave.lanes(inst.src[2].reg);
   u32* const to = op.returns ? wave.lanes(inst.dst.reg) : nullptr;
-  const auto value = [&](const u32* row, int i) { return op.bytes == 8 ? row[i] | static_cast<u64>(row[lane_count + i]) << 32 : row[i]; };
   for_each_lane(at.mask, [&](int i) {
     u64 old = 0;
     if (std::byte* host = lds_bytes(wave, inst, at.lane[i], op.bytes, i)) {
       std::memcpy(&old, host, op.bytes);
       // With two data registers the second is the new value; ds_cmpst compares with the first.
       const bool two = takes_two(op.atomic);
-      const u64 first = value(data, i), other = two ? value(second, i) : 0;
+      const u64 first = lane_word(data, i, op.bytes), other = two ? lane_word(second, i, op.bytes) : 0;
       const u64 now = two ? apply_atomic(op.atomic, op.bytes, old, other, first) : apply_atomic(op.atomic, op.bytes, old, first, 0);
       std::memcpy(host, &now, op.bytes);
     }
-    if (to != nullptr) {
-      to[i] = static_cast<u32>(old);
-      if (op.bytes == 8) to[lane_count + i] = static_cast<u32>(old >> 32);
-    }
+    if (to != nullptr) set_lane_word(to, i, op.bytes, old);
   });
   issue_lds(wave, inst, op.returns ? op.bytes / 4 : 0);
 }
@@ -161,8 +126,7 @@ void exchange_pair(Wave& wave, const Inst& inst) {
   const int words = op.bytes / 4;
   u32 old[4][lane_count] = {}; // the destination may be a source too
   for (int k = 0; k < 2; ++k) {
-    WaveAddresses at;
-    lds_addresses(wave, inst, (k == 0 ? inst.fields.offset0 : inst.fields.offset1) * u32{op.pair_stride} * op.bytes, at);
+    const WaveAddresses at = pair_addresses(wave, inst, k);
     count_banks(wave, op, at);
     track_lds_atomic(wave, inst, op, at);
     const u32* const data = wave.lanes(inst.src[static_cast<std::size_t>(1 + k)].reg);
@@ -180,26 +144,6 @@ void exchange_pair(Wave& wave, const Inst& inst) {
     mark_lanes_written(wave, static_cast<std::uint16_t>(inst.dst.reg + w));
   }
   issue_lds(wave, inst, 2 * words);
-}
-
-// Each lane's word of an array at M0 + offset.
-void lane_addresses(const Wave& wave, const Inst& inst, WaveAddresses& at) {
-  at.mask = wave.exec();
-  for (u32 i = 0; i < lane_count; ++i) at.lane[i] = (wave.s[code::m0] & 0xffffU) + static_cast<u32>(inst.fields.offset) + 4 * i;
-}
-void read_by_lane(Wave& wave, const Inst& inst) {
-  WaveAddresses at;
-  lane_addresses(wave, inst, at);
-  count_banks(wave, *inst.op->memory, at);
-  read_lds_lanes(wave, inst, *inst.op->memory, at, inst.dst.reg);
-  issue_lds(wave, inst, 1);
-}
-void write_by_lane(Wave& wave, const Inst& inst) {
-  WaveAddresses at;
-  lane_addresses(wave, inst, at);
-  count_banks(wave, *inst.op->memory, at);
-  write_at(wave, inst, *inst.op->memory, at, inst.src[1].reg);
-  issue_lds(wave, inst, 0);
 }
 
 // ds_append and ds_consume: the number of active lanes is added to, or taken from, the word at M0 + offset, once for the wave;
@@ -224,29 +168,31 @@ template <bool adds> void count_lanes(Wave& wave, const Inst& inst) {
   issue_lds(wave, inst, 1);
 }
 
-// ds_bpermute: lane i reads data of lane address/4; inactive source lanes give 0. ds_permute: lane i writes to it.
-void bpermute(Wave& wave, const Inst& inst) {
-  const u32* const address = wave.lanes(inst.src[0].reg);
-  const u32* const data = wave.lanes(inst.src[1].reg);
-  const u64 exec = wave.exec();
-  u32 result[lane_count];
-  for (int i = 0; i < lane_count; ++i) {
-    const int from = static_cast<int>((address[i] + static_cast<u32>(inst.fields.offset)) / 4 % lane_count);
-    result[i] = active(exec, from) ? data[from] : 0;
-  }
+// What the lanes that are on get of an exchange.
+void write_exchanged(Wave& wave, const Inst& inst, const u32 (&result)[lane_count]) {
   u32* const to = wave.lanes(inst.dst.reg);
-  for_each_lane(exec, [&](int i) { to[i] = result[i]; });
+  for_each_lane(wave.exec(), [&](int i) { to[i] = result[i]; });
   issue_lds(wave, inst, 1);
 }
+// Each lane reads `data` of another one; lanes that are off give 0.
+template <class Source> void gather(Wave& wave, const Inst& inst, const u32* data, Source source) {
+  u32 result[lane_count];
+  for (int i = 0; i < lane_count; ++i) result[i] = active(wave.exec(), source(i)) ? data[source(i)] : 0;
+  write_exchanged(wave, inst, result);
+}
+
+// ds_bpermute: lane i reads data of lane address/4. ds_permute: lane i writes to it.
+int named_lane(Wave& wave, const Inst& inst, int i) {
+  return static_cast<int>((wave.lanes(inst.src[0].reg)[i] + static_cast<u32>(inst.fields.offset)) / 4 % lane_count);
+}
+void bpermute(Wave& wave, const Inst& inst) {
+  gather(wave, inst, wave.lanes(inst.src[1].reg), [&](int i) { return named_lane(wave, inst, i); });
+}
 void permute(Wave& wave, const Inst& inst) {
-  const u32* const address = wave.lanes(inst.src[0].reg);
   const u32* const data = wave.lanes(inst.src[1].reg);
-  const u64 exec = wave.exec();
   u32 result[lane_count] = {};
-  for_each_lane(exec, [&](int i) { result[(address[i] + static_cast<u32>(inst.fields.offset)) / 4 % lane_count] = data[i]; });
-  u32* const to = wave.lanes(inst.dst.reg);
-  for_each_lane(exec, [&](int i) { to[i] = result[i]; });
-  issue_lds(wave, inst, 1);
+  for_each_lane(wave.exec(), [&](int i) { result[named_lane(wave, inst, i)] = data[i]; });
+  write_exchanged(wave, inst, result);
 }
 
 // The source lane of ds_swizzle_b32 by its offset field: quad permutation, rotation, or and/or/xor masks in groups of 32.
@@ -262,16 +208,7 @@ int swizzle_lane(u32 offset, int lane) {
   return (lane & 32) | ((((lane & 31) & and_mask) | or_mask) ^ xor_mask);
 }
 void swizzle(Wave& wave, const Inst& inst) {
-  const u32* const data = wave.lanes(inst.src[0].reg);
-  const u64 exec = wave.exec();
-  u32 result[lane_count];
-  for (int i = 0; i < lane_count; ++i) {
-    const int from = swizzle_lane(static_cast<u32>(inst.fields.offset), i);
-    result[i] = active(exec, from) ? data[from] : 0;
-  }
-  u32* const to = wave.lanes(inst.dst.reg);
-  for_each_lane(exec, [&](int i) { to[i] = result[i]; });
-  issue_lds(wave, inst, 1);
+  gather(wave, inst, wave.lanes(inst.src[0].reg), [&](int i) { return swizzle_lane(static_cast<u32>(inst.fields.offset), i); });
 }
 
 void nothing(Wave& wave, const Inst& inst) { issue_lds(wave, inst, 0); }
@@ -286,28 +223,28 @@ template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler
   KILN_LDS_ATOMIC(name, name "_rtn", type "32", 4, operation), KILN_LDS_ATOMIC(name, name "_rtn", type "64", 8, operation)
 
 constexpr Semantics table[] = {
-    line<LaneAccess{.bytes = 1}>("ds_read_u8", read),
-    line<LaneAccess{.bytes = 1, .sign = true}>("ds_read_i8", read),
-    line<LaneAccess{.bytes = 2}>("ds_read_u16", read),
-    line<LaneAccess{.bytes = 2, .sign = true}>("ds_read_i16", read),
-    line<LaneAccess{.bytes = 1, .half = 1}>("ds_read_u8_d16", read),
-    line<LaneAccess{.bytes = 1, .half = 2}>("ds_read_u8_d16_hi", read),
-    line<LaneAccess{.bytes = 1, .sign = true, .half = 1}>("ds_read_i8_d16", read),
-    line<LaneAccess{.bytes = 1, .sign = true, .half = 2}>("ds_read_i8_d16_hi", read),
-    line<LaneAccess{.bytes = 2, .half = 1}>("ds_read_u16_d16", read),
-    line<LaneAccess{.bytes = 2, .half = 2}>("ds_read_u16_d16_hi", read),
-    line<LaneAccess{.bytes = 4}>("ds_read_b32", read),
-    line<LaneAccess{.bytes = 8}>("ds_read_b64", read),
-    line<LaneAccess{.bytes = 12}>("ds_read_b96", read),
-    line<LaneAccess{.bytes = 16}>("ds_read_b128", read),
-    line<LaneAccess{.bytes = 1, .store = true}>("ds_write_b8", write),
-    line<LaneAccess{.bytes = 1, .store = true, .half = 2}>("ds_write_b8_d16_hi", write),
-    line<LaneAccess{.bytes = 2, .store = true}>("ds_write_b16", write),
-    line<LaneAccess{.bytes = 2, .store = true, .half = 2}>("ds_write_b16_d16_hi", write),
-    line<LaneAccess{.bytes = 4, .store = true}>("ds_write_b32", write),
-    line<LaneAccess{.bytes = 8, .store = true}>("ds_write_b64", write),
-    line<LaneAccess{.bytes = 12, .store = true}>("ds_write_b96", write),
-    line<LaneAccess{.bytes = 16, .store = true}>("ds_write_b128", write),
+    line<LaneAccess{.bytes = 1}>("ds_read_u8", read<>),
+    line<LaneAccess{.bytes = 1, .sign = true}>("ds_read_i8", read<>),
+    line<LaneAccess{.bytes = 2}>("ds_read_u16", read<>),
+    line<LaneAccess{.bytes = 2, .sign = true}>("ds_read_i16", read<>),
+    line<LaneAccess{.bytes = 1, .half = 1}>("ds_read_u8_d16", read<>),
+    line<LaneAccess{.bytes = 1, .half = 2}>("ds_read_u8_d16_hi", read<>),
+    line<LaneAccess{.bytes = 1, .sign = true, .half = 1}>("ds_read_i8_d16", read<>),
+    line<LaneAccess{.bytes = 1, .sign = true, .half = 2}>("ds_read_i8_d16_hi", read<>),
+    line<LaneAccess{.bytes = 2, .half = 1}>("ds_read_u16_d16", read<>),
+    line<LaneAccess{.bytes = 2, .half = 2}>("ds_read_u16_d16_hi", read<>),
+    line<LaneAccess{.bytes = 4}>("ds_read_b32", read<>),
+    line<LaneAccess{.bytes = 8}>("ds_read_b64", read<>),
+    line<LaneAccess{.bytes = 12}>("ds_read_b96", read<>),
+    line<LaneAccess{.bytes = 16}>("ds_read_b128", read<>),
+    line<LaneAccess{.bytes = 1, .store = true}>("ds_write_b8", write<>),
+    line<LaneAccess{.bytes = 1, .store = true, .half = 2}>("ds_write_b8_d16_hi", write<>),
+    line<LaneAccess{.bytes = 2, .store = true}>("ds_write_b16", write<>),
+    line<LaneAccess{.bytes = 2, .store = true, .half = 2}>("ds_write_b16_d16_hi", write<>),
+    line<LaneAccess{.bytes = 4, .store = true}>("ds_write_b32", write<>),
+    line<LaneAccess{.bytes = 8, .store = true}>("ds_write_b64", write<>),
+    line<LaneAccess{.bytes = 12, .store = true}>("ds_write_b96", write<>),
+    line<LaneAccess{.bytes = 16, .store = true}>("ds_write_b128", write<>),
     line<LaneAccess{.bytes = 4, .pair_stride = 1}>("ds_read2_b32", read_pair),
     line<LaneAccess{.bytes = 8, .pair_stride = 1}>("ds_read2_b64", read_pair),
     line<LaneAccess{.bytes = 4, .pair_stride = 64}>("ds_read2st64_b32", read_pair),
@@ -343,8 +280,8 @@ constexpr Semantics table[] = {
     line<LaneAccess{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 1}>("ds_wrxchg2_rtn_b64", exchange_pair),
     line<LaneAccess{.bytes = 4, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b32", exchange_pair),
     line<LaneAccess{.bytes = 8, .atomic = Atomic::swap, .returns = true, .pair_stride = 64}>("ds_wrxchg2st64_rtn_b64", exchange_pair),
-    line<LaneAccess{.bytes = 4}>("ds_read_addtid_b32", read_by_lane),
-    line<LaneAccess{.bytes = 4, .store = true}>("ds_write_addtid_b32", write_by_lane),
+    line<LaneAccess{.bytes = 4}>("ds_read_addtid_b32", read<true>),
+    line<LaneAccess{.bytes = 4, .store = true}>("ds_write_addtid_b32", write<true>),
     line<LaneAccess{.bytes = 4, .atomic = Atomic::add, .returns = true}>("ds_append", count_lanes<true>),
     line<LaneAccess{.bytes = 4, .atomic = Atomic::sub, .returns = true}>("ds_consume", count_lanes<false>),
     KILN_LDS_ATOMIC("add", "add_rtn", "f32", 4, add_f32),

@@ -3,7 +3,6 @@
 // two lanes and 8 rows, for 4 and 6 bits one lane and 16 rows (the manual's "MFMA transpose load from LDS", and the maps that
 // public kernels use).
 #include "isa_checks/exec/instructions/lds_access.h"
-#include "isa_checks/exec/instructions/lds_banks.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
@@ -12,22 +11,8 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 constexpr int row_length = 16;
 template <int words> using Registers = u32[words][lane_count];
-
-// Bits [at, at + width) of a lane's words.
-template <int words> u32 field(const Registers<words>& r, int lane, int at, int width) {
-  std::uint64_t both = r[at / 32][lane];
-  if (at % 32 + width > 32) both |= static_cast<std::uint64_t>(r[at / 32 + 1][lane]) << 32;
-  return static_cast<u32>(both >> (at % 32)) & ((1U << width) - 1);
-}
-template <int words> void put(Registers<words>& r, int lane, int at, int width, u32 value) {
-  const std::uint64_t both = static_cast<std::uint64_t>(value) << (at % 32);
-  r[at / 32][lane] |= static_cast<u32>(both);
-  if (at % 32 + width > 32) r[at / 32 + 1][lane] |= static_cast<u32>(both >> 32);
-}
 
 template <int words, int width> void transpose(Registers<words>& r) {
   constexpr int elements = words * 32 / width, lanes_of_row = row_length / elements;
@@ -35,7 +20,7 @@ template <int words, int width> void transpose(Registers<words>& r) {
   for (int lane = 0; lane < lane_count; ++lane)
     for (int row = 0; row < elements; ++row) {
       const int column = lane % row_length, from = (lane & ~(row_length - 1)) + row * lanes_of_row + column / elements;
-      put<words>(result, lane, row * width, width, field<words>(r, from, column % elements * width, width));
+      set_bits_of_lane(*result, lane, row * width, width, bits_of_lane(*r, from, column % elements * width, width));
     }
   std::memcpy(r, result, sizeof r);
 }
@@ -60,10 +45,7 @@ template <int words, int width> void transpose_shadow(RegisterShadow& shadow, st
 template <int words, int width> void read(Wave& wave, const Inst& inst) {
   if (wave.exec() != all_lanes) throw Stop("a transposing read with lanes switched off: what those then read is not public");
   const LaneAccess& op = *inst.op->memory;
-  WaveAddresses at;
-  lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset), at);
-  count_banks(wave, op, at);
-  read_lds_lanes(wave, inst, op, at, inst.dst.reg);
+  read_lds_lanes(wave, inst, op, lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset)), inst.dst.reg);
   Registers<words> values;
   std::memcpy(values, wave.lanes(inst.dst.reg), sizeof values);
   transpose<words, width>(values);

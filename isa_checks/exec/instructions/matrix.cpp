@@ -14,8 +14,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 constexpr int largest_side = 32, largest_k = 128;
 
 std::array<float, 256> decode_table(const SmallFloat& format) {
@@ -153,94 +151,48 @@ template <bool fnuz> void smfmac(Wave& wave, const Inst& inst) {
   std::memcpy(wave.lanes(inst.dst.reg), result.data(), result.size() * sizeof(u32)); // whatever EXEC says
 }
 
-template <MatrixLayout s> inline constexpr MatrixLayout stored = s;
-template <bool fnuz, MatrixLayout s> constexpr Semantics line(std::string_view name) {
-  Semantics entry{name, &mfma<fnuz>, {}};
-  entry.matrix = &stored<s>;
-  return entry;
-}
+// The name of each says all else. xf32: gfx942 only.
+constexpr std::string_view names[] = {
+    "v_mfma_f32_32x32x1_2b_f32",       "v_mfma_f32_16x16x1_4b_f32",      "v_mfma_f32_4x4x1_16b_f32",
+    "v_mfma_f32_32x32x2_f32",          "v_mfma_f32_16x16x4_f32",         "v_mfma_f32_32x32x4_xf32",
+    "v_mfma_f32_16x16x8_xf32",         "v_mfma_f32_32x32x4_2b_f16",      "v_mfma_f32_16x16x4_4b_f16",
+    "v_mfma_f32_4x4x4_16b_f16",        "v_mfma_f32_32x32x8_f16",         "v_mfma_f32_16x16x16_f16",
+    "v_mfma_f32_32x32x16_f16",         "v_mfma_f32_16x16x32_f16",        "v_mfma_f32_32x32x4_2b_bf16",
+    "v_mfma_f32_16x16x4_4b_bf16",      "v_mfma_f32_4x4x4_16b_bf16",      "v_mfma_f32_32x32x8_bf16",
+    "v_mfma_f32_16x16x16_bf16",        "v_mfma_f32_32x32x16_bf16",       "v_mfma_f32_16x16x32_bf16",
+    "v_mfma_f32_16x16x32_fp8_fp8",     "v_mfma_f32_16x16x32_fp8_bf8",    "v_mfma_f32_16x16x32_bf8_fp8",
+    "v_mfma_f32_16x16x32_bf8_bf8",     "v_mfma_f32_32x32x16_fp8_fp8",    "v_mfma_f32_32x32x16_fp8_bf8",
+    "v_mfma_f32_32x32x16_bf8_fp8",     "v_mfma_f32_32x32x16_bf8_bf8",    "v_mfma_i32_32x32x4_2b_i8",
+    "v_mfma_i32_16x16x4_4b_i8",        "v_mfma_i32_4x4x4_16b_i8",        "v_mfma_i32_32x32x16_i8",
+    "v_mfma_i32_16x16x32_i8",          "v_mfma_i32_32x32x32_i8",         "v_mfma_i32_16x16x64_i8",
+    "v_mfma_f64_16x16x4_f64",          "v_mfma_f64_4x4x4_4b_f64",        "v_smfmac_f32_16x16x32_f16",
+    "v_smfmac_f32_16x16x32_bf16",      "v_smfmac_f32_32x32x16_f16",      "v_smfmac_f32_32x32x16_bf16",
+    "v_smfmac_f32_16x16x64_f16",       "v_smfmac_f32_16x16x64_bf16",     "v_smfmac_f32_32x32x32_f16",
+    "v_smfmac_f32_32x32x32_bf16",      "v_smfmac_i32_16x16x64_i8",       "v_smfmac_f32_16x16x64_fp8_fp8",
+    "v_smfmac_f32_16x16x64_fp8_bf8",   "v_smfmac_f32_16x16x64_bf8_fp8",  "v_smfmac_f32_16x16x64_bf8_bf8",
+    "v_smfmac_i32_32x32x32_i8",        "v_smfmac_f32_32x32x32_fp8_fp8",  "v_smfmac_f32_32x32x32_fp8_bf8",
+    "v_smfmac_f32_32x32x32_bf8_fp8",   "v_smfmac_f32_32x32x32_bf8_bf8",  "v_smfmac_i32_16x16x128_i8",
+    "v_smfmac_f32_16x16x128_fp8_fp8",  "v_smfmac_f32_16x16x128_fp8_bf8", "v_smfmac_f32_16x16x128_bf8_fp8",
+    "v_smfmac_f32_16x16x128_bf8_bf8",  "v_smfmac_i32_32x32x64_i8",       "v_smfmac_f32_32x32x64_fp8_fp8",
+    "v_smfmac_f32_32x32x64_fp8_bf8",   "v_smfmac_f32_32x32x64_bf8_fp8",  "v_smfmac_f32_32x32x64_bf8_bf8",
+    "v_mfma_f32_16x16x128_f8f6f4",     "v_mfma_f32_32x32x64_f8f6f4",     "v_mfma_scale_f32_16x16x128_f8f6f4",
+    "v_mfma_scale_f32_32x32x64_f8f6f4"};
 
-template <bool fnuz, int m, int k, int blocks, Element type, Element accumulator = Element::f32, Element second = type>
-constexpr Semantics square(std::string_view name) {
-  return line<fnuz, MatrixLayout{m, m, k, blocks, type, second, accumulator}>(name);
+template <bool fnuz> Handler handler_of(const MatrixLayout& s) {
+  if (s.named_formats) return &mfma_formats;
+  return s.sparse ? &smfmac<fnuz> : &mfma<fnuz>;
 }
-
-template <bool fnuz, int m, int k, Element type, Element accumulator = Element::f32, Element second = type>
-constexpr Semantics sparse(std::string_view name) {
-  Semantics entry{name, &smfmac<fnuz>, {}};
-  entry.matrix = &stored<MatrixLayout{m, m, k, 1, type, second, accumulator, true}>;
-  return entry;
+std::vector<Semantics> make_table(bool fnuz) {
+  static const auto layouts = [] {
+    std::array<MatrixLayout, std::size(names)> all;
+    std::ranges::transform(names, all.begin(), layout_of);
+    return all;
+  }();
+  std::vector<Semantics> table;
+  for (std::size_t i = 0; i < layouts.size(); ++i)
+    table.push_back({names[i], fnuz ? handler_of<true>(layouts[i]) : handler_of<false>(layouts[i]), {}, nullptr, &layouts[i]});
+  return table;
 }
-
-template <bool fnuz>
-constexpr Semantics table_of[] = {
-    square<fnuz, 32, 1, 2, Element::f32>("v_mfma_f32_32x32x1_2b_f32"),
-    square<fnuz, 16, 1, 4, Element::f32>("v_mfma_f32_16x16x1_4b_f32"),
-    square<fnuz, 4, 1, 16, Element::f32>("v_mfma_f32_4x4x1_16b_f32"),
-    square<fnuz, 32, 2, 1, Element::f32>("v_mfma_f32_32x32x2_f32"),
-    square<fnuz, 16, 4, 1, Element::f32>("v_mfma_f32_16x16x4_f32"),
-    square<fnuz, 32, 4, 1, Element::xf32>("v_mfma_f32_32x32x4_xf32"), // gfx942 only
-    square<fnuz, 16, 8, 1, Element::xf32>("v_mfma_f32_16x16x8_xf32"),
-    square<fnuz, 32, 4, 2, Element::f16>("v_mfma_f32_32x32x4_2b_f16"),
-    square<fnuz, 16, 4, 4, Element::f16>("v_mfma_f32_16x16x4_4b_f16"),
-    square<fnuz, 4, 4, 16, Element::f16>("v_mfma_f32_4x4x4_16b_f16"),
-    square<fnuz, 32, 8, 1, Element::f16>("v_mfma_f32_32x32x8_f16"),
-    square<fnuz, 16, 16, 1, Element::f16>("v_mfma_f32_16x16x16_f16"),
-    square<fnuz, 32, 16, 1, Element::f16>("v_mfma_f32_32x32x16_f16"),
-    square<fnuz, 16, 32, 1, Element::f16>("v_mfma_f32_16x16x32_f16"),
-    square<fnuz, 32, 4, 2, Element::bf16>("v_mfma_f32_32x32x4_2b_bf16"),
-    square<fnuz, 16, 4, 4, Element::bf16>("v_mfma_f32_16x16x4_4b_bf16"),
-    square<fnuz, 4, 4, 16, Element::bf16>("v_mfma_f32_4x4x4_16b_bf16"),
-    square<fnuz, 32, 8, 1, Element::bf16>("v_mfma_f32_32x32x8_bf16"),
-    square<fnuz, 16, 16, 1, Element::bf16>("v_mfma_f32_16x16x16_bf16"),
-    square<fnuz, 32, 16, 1, Element::bf16>("v_mfma_f32_32x32x16_bf16"),
-    square<fnuz, 16, 32, 1, Element::bf16>("v_mfma_f32_16x16x32_bf16"),
-    square<fnuz, 16, 32, 1, Element::fp8>("v_mfma_f32_16x16x32_fp8_fp8"),
-    square<fnuz, 16, 32, 1, Element::fp8, Element::f32, Element::bf8>("v_mfma_f32_16x16x32_fp8_bf8"),
-    square<fnuz, 16, 32, 1, Element::bf8, Element::f32, Element::fp8>("v_mfma_f32_16x16x32_bf8_fp8"),
-    square<fnuz, 16, 32, 1, Element::bf8>("v_mfma_f32_16x16x32_bf8_bf8"),
-    square<fnuz, 32, 16, 1, Element::fp8>("v_mfma_f32_32x32x16_fp8_fp8"),
-    square<fnuz, 32, 16, 1, Element::fp8, Element::f32, Element::bf8>("v_mfma_f32_32x32x16_fp8_bf8"),
-    square<fnuz, 32, 16, 1, Element::bf8, Element::f32, Element::fp8>("v_mfma_f32_32x32x16_bf8_fp8"),
-    square<fnuz, 32, 16, 1, Element::bf8>("v_mfma_f32_32x32x16_bf8_bf8"),
-    square<fnuz, 32, 4, 2, Element::i8, Element::i8>("v_mfma_i32_32x32x4_2b_i8"),
-    square<fnuz, 16, 4, 4, Element::i8, Element::i8>("v_mfma_i32_16x16x4_4b_i8"),
-    square<fnuz, 4, 4, 16, Element::i8, Element::i8>("v_mfma_i32_4x4x4_16b_i8"),
-    square<fnuz, 32, 16, 1, Element::i8, Element::i8>("v_mfma_i32_32x32x16_i8"),
-    square<fnuz, 16, 32, 1, Element::i8, Element::i8>("v_mfma_i32_16x16x32_i8"),
-    square<fnuz, 32, 32, 1, Element::i8, Element::i8>("v_mfma_i32_32x32x32_i8"),
-    square<fnuz, 16, 64, 1, Element::i8, Element::i8>("v_mfma_i32_16x16x64_i8"),
-    square<fnuz, 16, 4, 1, Element::f64, Element::f64>("v_mfma_f64_16x16x4_f64"),
-    square<fnuz, 4, 4, 4, Element::f64, Element::f64>("v_mfma_f64_4x4x4_4b_f64"),
-    sparse<fnuz, 16, 32, Element::f16>("v_smfmac_f32_16x16x32_f16"),
-    sparse<fnuz, 16, 32, Element::bf16>("v_smfmac_f32_16x16x32_bf16"),
-    sparse<fnuz, 32, 16, Element::f16>("v_smfmac_f32_32x32x16_f16"),
-    sparse<fnuz, 32, 16, Element::bf16>("v_smfmac_f32_32x32x16_bf16"),
-    sparse<fnuz, 16, 64, Element::f16>("v_smfmac_f32_16x16x64_f16"),
-    sparse<fnuz, 16, 64, Element::bf16>("v_smfmac_f32_16x16x64_bf16"),
-    sparse<fnuz, 32, 32, Element::f16>("v_smfmac_f32_32x32x32_f16"),
-    sparse<fnuz, 32, 32, Element::bf16>("v_smfmac_f32_32x32x32_bf16"),
-    sparse<fnuz, 16, 64, Element::i8, Element::i8>("v_smfmac_i32_16x16x64_i8"),
-    sparse<fnuz, 16, 64, Element::fp8, Element::f32, Element::fp8>("v_smfmac_f32_16x16x64_fp8_fp8"),
-    sparse<fnuz, 16, 64, Element::fp8, Element::f32, Element::bf8>("v_smfmac_f32_16x16x64_fp8_bf8"),
-    sparse<fnuz, 16, 64, Element::bf8, Element::f32, Element::fp8>("v_smfmac_f32_16x16x64_bf8_fp8"),
-    sparse<fnuz, 16, 64, Element::bf8, Element::f32, Element::bf8>("v_smfmac_f32_16x16x64_bf8_bf8"),
-    sparse<fnuz, 32, 32, Element::i8, Element::i8>("v_smfmac_i32_32x32x32_i8"),
-    sparse<fnuz, 32, 32, Element::fp8, Element::f32, Element::fp8>("v_smfmac_f32_32x32x32_fp8_fp8"),
-    sparse<fnuz, 32, 32, Element::fp8, Element::f32, Element::bf8>("v_smfmac_f32_32x32x32_fp8_bf8"),
-    sparse<fnuz, 32, 32, Element::bf8, Element::f32, Element::fp8>("v_smfmac_f32_32x32x32_bf8_fp8"),
-    sparse<fnuz, 32, 32, Element::bf8, Element::f32, Element::bf8>("v_smfmac_f32_32x32x32_bf8_bf8"),
-    sparse<fnuz, 16, 128, Element::i8, Element::i8>("v_smfmac_i32_16x16x128_i8"),
-    sparse<fnuz, 16, 128, Element::fp8, Element::f32, Element::fp8>("v_smfmac_f32_16x16x128_fp8_fp8"),
-    sparse<fnuz, 16, 128, Element::fp8, Element::f32, Element::bf8>("v_smfmac_f32_16x16x128_fp8_bf8"),
-    sparse<fnuz, 16, 128, Element::bf8, Element::f32, Element::fp8>("v_smfmac_f32_16x16x128_bf8_fp8"),
-    sparse<fnuz, 16, 128, Element::bf8, Element::f32, Element::bf8>("v_smfmac_f32_16x16x128_bf8_bf8"),
-    sparse<fnuz, 32, 64, Element::i8, Element::i8>("v_smfmac_i32_32x32x64_i8"),
-    sparse<fnuz, 32, 64, Element::fp8, Element::f32, Element::fp8>("v_smfmac_f32_32x32x64_fp8_fp8"),
-    sparse<fnuz, 32, 64, Element::fp8, Element::f32, Element::bf8>("v_smfmac_f32_32x32x64_fp8_bf8"),
-    sparse<fnuz, 32, 64, Element::bf8, Element::f32, Element::fp8>("v_smfmac_f32_32x32x64_bf8_fp8"),
-    sparse<fnuz, 32, 64, Element::bf8, Element::f32, Element::bf8>("v_smfmac_f32_32x32x64_bf8_bf8"),
-};
 
 } // namespace
 
@@ -273,8 +225,8 @@ double addend(const MatrixLayout& s, const Inst& inst, const u32* c, ResultPlace
 }
 
 SemanticsTable matrix_table(bool fnuz) {
-  if (fnuz) return table_of<true>;
-  return table_of<false>;
+  static const std::vector<Semantics> tables[] = {make_table(false), make_table(true)};
+  return tables[fnuz ? 1 : 0];
 }
 
 } // namespace kiln::exec

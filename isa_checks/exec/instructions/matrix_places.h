@@ -1,6 +1,7 @@
-// The places of a matrix instruction's C and D in the registers.
+// What the two files of matrix instructions share: the places of C and D in the registers.
 #pragma once
 #include "isa_checks/exec/machine/matrix.h"
+#include "isa_checks/exec/machine/wave.h"
 #include <vector>
 
 namespace kiln::exec {
@@ -14,5 +15,8 @@ ResultPlace result_place(const MatrixLayout& s, int block, int i, int j);
 double addend(const MatrixLayout& s, const Inst& inst, const std::uint32_t* c, ResultPlace at);
 // Rounds once and puts the bits into `result`, 64 words per register.
 void store_result(const MatrixLayout& s, std::vector<std::uint32_t>& result, ResultPlace at, double value);
+
+// Those whose operands each have a format of their own (matrix_scaled.cpp).
+void mfma_formats(Wave& wave, const Inst& inst);
 
 } // namespace kiln::exec

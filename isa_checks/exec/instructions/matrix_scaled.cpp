@@ -6,7 +6,6 @@
 // CDNA4; public kernels agree). A lane's scale byte belongs to the 32 elements from 32 (l / m) on of that row or column. The
 // scales are applied exactly, then the sum is formed as in matrix.cpp.
 #include "isa_checks/exec/instructions/matrix_places.h"
-#include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/wave.h"
 #include "isa_checks/exec/numbers/numeric.h"
@@ -19,8 +18,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 constexpr int block_k = 32; // elements that share a scale
 
 using Values = std::array<double, 256>;
@@ -32,14 +29,6 @@ const Values& values_of(int format) {
     return t;
   }();
   return tables[static_cast<std::size_t>(format)];
-}
-
-// The codes that a lane holds, `bits` each, packed without gaps over its registers.
-u32 code_at(const u32* registers, int lane, int e, int bits) {
-  const int at = e * bits, word = at / 32, shift = at % 32;
-  std::uint64_t both = registers[word * lane_count + lane];
-  if (shift + bits > 32) both |= static_cast<std::uint64_t>(registers[(word + 1) * lane_count + lane]) << 32;
-  return static_cast<u32>(both >> shift) & ((1U << bits) - 1);
 }
 
 int column_of(const MatrixLayout& s, int bits, int lane, int e) {
@@ -82,9 +71,11 @@ template <class Put> void read_source(Wave& wave, const Inst& inst, const Matrix
   for (int lane = 0; lane < lane_count; ++lane)
     for (int e = 0; e < s.per_lane(); ++e) {
       const int row = lane % s.m, kk = column_of(s, bits, lane, e);
-      put(row, kk) = values[code_at(registers, lane, e, bits)] * scale[kk / block_k][row];
+      put(row, kk) = values[bits_of_lane(registers, lane, e * bits, bits)] * scale[kk / block_k][row];
     }
 }
+
+} // namespace
 
 void mfma_formats(Wave& wave, const Inst& inst) {
   const MatrixLayout& s = *inst.op->matrix;
@@ -103,23 +94,5 @@ void mfma_formats(Wave& wave, const Inst& inst) {
   }
   std::memcpy(wave.lanes(inst.dst.reg), result.data(), result.size() * sizeof(u32)); // whatever EXEC says
 }
-
-template <MatrixLayout s> inline constexpr MatrixLayout stored = s;
-template <int m, int k> constexpr Semantics line(std::string_view name) {
-  Semantics entry{name, &mfma_formats, {}};
-  entry.matrix = &stored<MatrixLayout{m, m, k, 1, Element::fp8, Element::fp8, Element::f32, false, true}>;
-  return entry;
-}
-
-constexpr Semantics table[] = {
-    line<16, 128>("v_mfma_f32_16x16x128_f8f6f4"),
-    line<32, 64>("v_mfma_f32_32x32x64_f8f6f4"),
-    line<16, 128>("v_mfma_scale_f32_16x16x128_f8f6f4"),
-    line<32, 64>("v_mfma_scale_f32_32x32x64_f8f6f4"),
-};
-
-} // namespace
-
-SemanticsTable scaled_matrix_table() { return table; }
 
 } // namespace kiln::exec

@@ -9,11 +9,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
-
 template <class T> constexpr Type type_of = sizeof(T) == 8 ? Type::u64 : Type::u32;
 
 template <class R> void write(Wave& wave, const Inst& inst, R value) {
@@ -55,11 +50,16 @@ template <auto F> constexpr Semantics scalar_keeping(std::string_view name) {
 }
 
 // The result sets SCC when it is not zero.
-template <auto F, class T> T logic(bool& scc, T a, T b) {
-  const T r = static_cast<T>(F(a, b));
-  scc = r != 0;
-  return r;
-}
+template <auto F, class Function = decltype(+F)> struct SetsScc;
+template <auto F, class R, class... A> struct SetsScc<F, R (*)(A...)> {
+  static R call(bool& scc, A... a) {
+    const R r = F(a...);
+    scc = r != 0;
+    return r;
+  }
+};
+template <auto F> constexpr Semantics sets_scc(std::string_view name) { return scalar<&SetsScc<F>::call>(name); }
+template <auto F, class T> T logic(T a, T b) { return static_cast<T>(F(a, b)); }
 constexpr auto op_and = [](auto a, auto b) { return a & b; };
 constexpr auto op_or = [](auto a, auto b) { return a | b; };
 constexpr auto op_xor = [](auto a, auto b) { return a ^ b; };
@@ -86,15 +86,6 @@ template <auto F> void wrexec(Wave& wave, const Inst& inst) {
 }
 constexpr auto reversed_andn2 = [](u64 s, u64 e) { return ~s & e; };
 constexpr auto reversed_orn2 = [](u64 s, u64 e) { return ~s | e; };
-constexpr Semantics exec_entry(std::string_view name, Handler handler) {
-  Signature s;
-  s.scalar_result = true;
-  s.result = Type::u64;
-  s.source[0] = Type::u64;
-  s.source_count = 1;
-  return {name, handler, s};
-}
-
 u32 add(bool& scc, u32 a, u32 b) {
   const u64 sum = u64{a} + b;
   scc = sum >> 32 != 0;
@@ -110,21 +101,18 @@ u32 sub_signed(bool& scc, u32 a, u32 b) {
   scc = ((a ^ b) & (a ^ r)) >> 31 != 0;
   return r;
 }
-template <class T> T absolute(bool& scc, T x) {
-  const T r = x < 0 ? static_cast<T>(0U - static_cast<u32>(x)) : x;
-  scc = r != 0;
-  return r;
-}
-template <class T> T bit_field(bool& scc, T x, u32 control) {
+i32 absolute(i32 x) { return x < 0 ? static_cast<i32>(0U - static_cast<u32>(x)) : x; }
+template <class T> T bit_field(T x, u32 control) {
   constexpr u32 bits = sizeof(T) * 8;
   const u32 offset = control & (bits - 1), width = std::min(control >> 16 & 0x7fU, bits);
-  T r = 0;
-  if (width != 0) {
-    const auto shifted = static_cast<std::make_unsigned_t<T>>(x >> offset) << (bits - width); // a signed field may reach beyond the sign
-    r = static_cast<T>(static_cast<T>(shifted) >> (bits - width));
-  }
-  scc = r != 0;
-  return r;
+  if (width == 0) return 0;
+  const auto shifted = static_cast<std::make_unsigned_t<T>>(x >> offset) << (bits - width); // a signed field may reach beyond the sign
+  return static_cast<T>(static_cast<T>(shifted) >> (bits - width));
+}
+// SCC says whether the first was taken.
+template <auto better, class T> T first_if(bool& scc, T a, T b) {
+  scc = better(a, b);
+  return scc ? a : b;
 }
 template <int n> u32 shift_add(bool& scc, u32 a, u32 b) {
   const u64 r = (u64{a} << n) + b;
@@ -179,31 +167,17 @@ constexpr Semantics arithmetic[] = {
       scc = (u64{b} + c > a);
       return a - b - c;
     }>("s_subb_u32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> i32 {
-      scc = a < b;
-      return std::min(a, b);
-    }>("s_min_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
-      scc = a < b;
-      return std::min(a, b);
-    }>("s_min_u32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> i32 {
-      scc = (a > b);
-      return std::max(a, b);
-    }>("s_max_i32"),
-    scalar<[](bool& scc, u32 a, u32 b) -> u32 {
-      scc = (a > b);
-      return std::max(a, b);
-    }>("s_max_u32"),
+    scalar<first_if<[](i32 a, i32 b) { return a < b; }, i32>>("s_min_i32"),
+    scalar<first_if<[](u32 a, u32 b) { return a < b; }, u32>>("s_min_u32"),
+    scalar<first_if<[](i32 a, i32 b) { return a > b; }, i32>>("s_max_i32"),
+    scalar<first_if<[](u32 a, u32 b) { return a > b; }, u32>>("s_max_u32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return a * b; }>("s_mul_i32"),
     scalar<[](bool&, u32 a, u32 b) -> u32 { return static_cast<u32>((u64{a} * b >> 32)); }>("s_mul_hi_u32"),
     scalar<[](bool&, i32 a, i32 b) -> i32 { return static_cast<i32>((i64{a} * b >> 32)); }>("s_mul_hi_i32"),
-    scalar<[](bool& scc, i32 a, i32 b) -> u32 {
-      const u32 r = (a > b) ? static_cast<u32>(a) - static_cast<u32>(b) : static_cast<u32>(b) - static_cast<u32>(a);
-      scc = r != 0;
-      return r;
+    sets_scc<[](i32 a, i32 b) -> u32 {
+      return (a > b) ? static_cast<u32>(a) - static_cast<u32>(b) : static_cast<u32>(b) - static_cast<u32>(a);
     }>("s_absdiff_i32"),
-    scalar<absolute<i32>>("s_abs_i32"),
+    sets_scc<absolute>("s_abs_i32"),
     scalar<[](bool& scc, u32 a, u32 b) -> u32 { return scc ? a : b; }>("s_cselect_b32"),
     scalar<[](bool& scc, u64 a, u64 b) -> u64 { return scc ? a : b; }>("s_cselect_b64"),
     scalar<[](bool&, u32 a) -> u32 { return a; }>("s_mov_b32"),
@@ -224,85 +198,39 @@ constexpr Semantics arithmetic[] = {
 };
 
 constexpr Semantics bits[] = {
-    scalar<logic<op_and, u32>>("s_and_b32"),
-    scalar<logic<op_and, u64>>("s_and_b64"),
-    scalar<logic<op_or, u32>>("s_or_b32"),
-    scalar<logic<op_or, u64>>("s_or_b64"),
-    scalar<logic<op_xor, u32>>("s_xor_b32"),
-    scalar<logic<op_xor, u64>>("s_xor_b64"),
-    scalar<logic<op_andn2, u32>>("s_andn2_b32"),
-    scalar<logic<op_andn2, u64>>("s_andn2_b64"),
-    scalar<logic<op_orn2, u32>>("s_orn2_b32"),
-    scalar<logic<op_orn2, u64>>("s_orn2_b64"),
-    scalar<logic<op_nand, u32>>("s_nand_b32"),
-    scalar<logic<op_nand, u64>>("s_nand_b64"),
-    scalar<logic<op_nor, u32>>("s_nor_b32"),
-    scalar<logic<op_nor, u64>>("s_nor_b64"),
-    scalar<logic<op_xnor, u32>>("s_xnor_b32"),
-    scalar<logic<op_xnor, u64>>("s_xnor_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 {
-      scc = ~a != 0;
-      return ~a;
-    }>("s_not_b32"),
-    scalar<[](bool& scc, u64 a) -> u64 {
-      scc = ~a != 0;
-      return ~a;
-    }>("s_not_b64"),
-    scalar<[](bool& scc, u64 a) -> u64 {
-      const u64 r = whole_quads(a);
-      scc = r != 0;
-      return r;
-    }>("s_wqm_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 {
-      const u32 r = static_cast<u32>(whole_quads(a));
-      scc = r != 0;
-      return r;
-    }>("s_wqm_b32"),
-    scalar<[](bool& scc, u32 a) -> u32 {
-      const u32 r = quads(a);
-      scc = r != 0;
-      return r;
-    }>("s_quadmask_b32"),
-    scalar<[](bool& scc, u64 a) -> u64 {
-      const u64 r = quads(a);
-      scc = r != 0;
-      return r;
-    }>("s_quadmask_b64"),
+    sets_scc<logic<op_and, u32>>("s_and_b32"),
+    sets_scc<logic<op_and, u64>>("s_and_b64"),
+    sets_scc<logic<op_or, u32>>("s_or_b32"),
+    sets_scc<logic<op_or, u64>>("s_or_b64"),
+    sets_scc<logic<op_xor, u32>>("s_xor_b32"),
+    sets_scc<logic<op_xor, u64>>("s_xor_b64"),
+    sets_scc<logic<op_andn2, u32>>("s_andn2_b32"),
+    sets_scc<logic<op_andn2, u64>>("s_andn2_b64"),
+    sets_scc<logic<op_orn2, u32>>("s_orn2_b32"),
+    sets_scc<logic<op_orn2, u64>>("s_orn2_b64"),
+    sets_scc<logic<op_nand, u32>>("s_nand_b32"),
+    sets_scc<logic<op_nand, u64>>("s_nand_b64"),
+    sets_scc<logic<op_nor, u32>>("s_nor_b32"),
+    sets_scc<logic<op_nor, u64>>("s_nor_b64"),
+    sets_scc<logic<op_xnor, u32>>("s_xnor_b32"),
+    sets_scc<logic<op_xnor, u64>>("s_xnor_b64"),
+    sets_scc<[](u32 a) -> u32 { return ~a; }>("s_not_b32"),
+    sets_scc<[](u64 a) -> u64 { return ~a; }>("s_not_b64"),
+    sets_scc<[](u64 a) -> u64 { return whole_quads(a); }>("s_wqm_b64"),
+    sets_scc<[](u32 a) -> u32 { return static_cast<u32>(whole_quads(a)); }>("s_wqm_b32"),
+    sets_scc<[](u32 a) -> u32 { return quads(a); }>("s_quadmask_b32"),
+    sets_scc<[](u64 a) -> u64 { return quads(a); }>("s_quadmask_b64"),
     scalar<[](bool&, u32 a) -> u64 { return doubled_bits(a); }>("s_bitreplicate_b64_b32"),
-    scalar<[](bool& scc, u32 a, u32 n) -> u32 {
-      const u32 r = a << (n & 31U);
-      scc = r != 0;
-      return r;
-    }>("s_lshl_b32"),
-    scalar<[](bool& scc, u64 a, u32 n) -> u64 {
-      const u64 r = a << (n & 63U);
-      scc = r != 0;
-      return r;
-    }>("s_lshl_b64"),
-    scalar<[](bool& scc, u32 a, u32 n) -> u32 {
-      const u32 r = (a >> (n & 31U));
-      scc = r != 0;
-      return r;
-    }>("s_lshr_b32"),
-    scalar<[](bool& scc, u64 a, u32 n) -> u64 {
-      const u64 r = (a >> (n & 63U));
-      scc = r != 0;
-      return r;
-    }>("s_lshr_b64"),
-    scalar<[](bool& scc, i32 a, u32 n) -> i32 {
-      const i32 r = (a >> (n & 31U));
-      scc = r != 0;
-      return r;
-    }>("s_ashr_i32"),
-    scalar<[](bool& scc, i64 a, u32 n) -> i64 {
-      const i64 r = (a >> (n & 63U));
-      scc = r != 0;
-      return r;
-    }>("s_ashr_i64"),
-    scalar<bit_field<u32>>("s_bfe_u32"),
-    scalar<bit_field<i32>>("s_bfe_i32"),
-    scalar<bit_field<u64>>("s_bfe_u64"),
-    scalar<bit_field<i64>>("s_bfe_i64"),
+    sets_scc<[](u32 a, u32 n) -> u32 { return a << (n & 31U); }>("s_lshl_b32"),
+    sets_scc<[](u64 a, u32 n) -> u64 { return a << (n & 63U); }>("s_lshl_b64"),
+    sets_scc<[](u32 a, u32 n) -> u32 { return a >> (n & 31U); }>("s_lshr_b32"),
+    sets_scc<[](u64 a, u32 n) -> u64 { return a >> (n & 63U); }>("s_lshr_b64"),
+    sets_scc<[](i32 a, u32 n) -> i32 { return a >> (n & 31U); }>("s_ashr_i32"),
+    sets_scc<[](i64 a, u32 n) -> i64 { return a >> (n & 63U); }>("s_ashr_i64"),
+    sets_scc<bit_field<u32>>("s_bfe_u32"),
+    sets_scc<bit_field<i32>>("s_bfe_i32"),
+    sets_scc<bit_field<u64>>("s_bfe_u64"),
+    sets_scc<bit_field<i64>>("s_bfe_i64"),
     scalar<[](bool&, u32 width, u32 offset) -> u32 { return ((1U << (width & 31U)) - 1) << (offset & 31U); }>("s_bfm_b32"),
     scalar<[](bool&, u32 width, u32 offset) -> u64 { return ((1ULL << (width & 63U)) - 1) << (offset & 63U); }>("s_bfm_b64"),
     scalar_keeping<[](bool&, u32 n, u32 d) -> u32 { return d & ~(1U << (n & 31U)); }>("s_bitset0_b32"),
@@ -311,26 +239,10 @@ constexpr Semantics bits[] = {
     scalar_keeping<[](bool&, u32 n, u64 d) -> u64 { return d | 1ULL << (n & 63U); }>("s_bitset1_b64"),
     scalar<[](bool&, u32 a) -> u32 { return reverse(a); }>("s_brev_b32"),
     scalar<[](bool&, u64 a) -> u64 { return reverse(a); }>("s_brev_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 {
-      const u32 r = static_cast<u32>(std::popcount(a));
-      scc = r != 0;
-      return r;
-    }>("s_bcnt1_i32_b32"),
-    scalar<[](bool& scc, u64 a) -> u32 {
-      const u32 r = static_cast<u32>(std::popcount(a));
-      scc = r != 0;
-      return r;
-    }>("s_bcnt1_i32_b64"),
-    scalar<[](bool& scc, u32 a) -> u32 {
-      const u32 r = static_cast<u32>(std::popcount(~a));
-      scc = r != 0;
-      return r;
-    }>("s_bcnt0_i32_b32"),
-    scalar<[](bool& scc, u64 a) -> u32 {
-      const u32 r = static_cast<u32>(std::popcount(~a));
-      scc = r != 0;
-      return r;
-    }>("s_bcnt0_i32_b64"),
+    sets_scc<[](u32 a) -> u32 { return static_cast<u32>(std::popcount(a)); }>("s_bcnt1_i32_b32"),
+    sets_scc<[](u64 a) -> u32 { return static_cast<u32>(std::popcount(a)); }>("s_bcnt1_i32_b64"),
+    sets_scc<[](u32 a) -> u32 { return static_cast<u32>(std::popcount(~a)); }>("s_bcnt0_i32_b32"),
+    sets_scc<[](u64 a) -> u32 { return static_cast<u32>(std::popcount(~a)); }>("s_bcnt0_i32_b64"),
     scalar<[](bool&, u32 a) -> i32 { return a == 0 ? -1 : std::countr_zero(a); }>("s_ff1_i32_b32"),
     scalar<[](bool&, u64 a) -> i32 { return a == 0 ? -1 : std::countr_zero(a); }>("s_ff1_i32_b64"),
     scalar<[](bool&, u32 a) -> i32 { return ~a == 0 ? -1 : std::countr_one(a); }>("s_ff0_i32_b32"),
@@ -341,18 +253,18 @@ constexpr Semantics bits[] = {
     scalar<[](bool&, i64 a) -> i32 { return sign_run(a); }>("s_flbit_i32_i64"),
     scalar<[](bool&, u32 a) -> i32 { return static_cast<std::int8_t>(a); }>("s_sext_i32_i8"),
     scalar<[](bool&, u32 a) -> i32 { return static_cast<std::int16_t>(a); }>("s_sext_i32_i16"),
-    exec_entry("s_and_saveexec_b64", saveexec<op_and>),
-    exec_entry("s_or_saveexec_b64", saveexec<op_or>),
-    exec_entry("s_xor_saveexec_b64", saveexec<op_xor>),
-    exec_entry("s_andn2_saveexec_b64", saveexec<op_andn2>),
-    exec_entry("s_orn2_saveexec_b64", saveexec<op_orn2>),
-    exec_entry("s_nand_saveexec_b64", saveexec<op_nand>),
-    exec_entry("s_nor_saveexec_b64", saveexec<op_nor>),
-    exec_entry("s_xnor_saveexec_b64", saveexec<op_xnor>),
-    exec_entry("s_andn1_saveexec_b64", saveexec<reversed_andn2>),
-    exec_entry("s_orn1_saveexec_b64", saveexec<reversed_orn2>),
-    exec_entry("s_andn1_wrexec_b64", wrexec<reversed_andn2>),
-    exec_entry("s_andn2_wrexec_b64", wrexec<op_andn2>),
+    entry("s_and_saveexec_b64", saveexec<op_and>, Type::u64, {Type::u64}),
+    entry("s_or_saveexec_b64", saveexec<op_or>, Type::u64, {Type::u64}),
+    entry("s_xor_saveexec_b64", saveexec<op_xor>, Type::u64, {Type::u64}),
+    entry("s_andn2_saveexec_b64", saveexec<op_andn2>, Type::u64, {Type::u64}),
+    entry("s_orn2_saveexec_b64", saveexec<op_orn2>, Type::u64, {Type::u64}),
+    entry("s_nand_saveexec_b64", saveexec<op_nand>, Type::u64, {Type::u64}),
+    entry("s_nor_saveexec_b64", saveexec<op_nor>, Type::u64, {Type::u64}),
+    entry("s_xnor_saveexec_b64", saveexec<op_xnor>, Type::u64, {Type::u64}),
+    entry("s_andn1_saveexec_b64", saveexec<reversed_andn2>, Type::u64, {Type::u64}),
+    entry("s_orn1_saveexec_b64", saveexec<reversed_orn2>, Type::u64, {Type::u64}),
+    entry("s_andn1_wrexec_b64", wrexec<reversed_andn2>, Type::u64, {Type::u64}),
+    entry("s_andn2_wrexec_b64", wrexec<op_andn2>, Type::u64, {Type::u64}),
 };
 
 #define KILN_SCALAR_COMPARE(name, T, condition)                                                                                            \

@@ -19,24 +19,17 @@ std::uint64_t offset_of(const Wave& wave, const Fields& f) {
   return offset;
 }
 
-void report(Wave& wave, const Inst& inst, DefectKind kind, std::string message) {
-  wave.defects->report(kind, inst.address, [&] {
-    Defect f{kind, inst.address, inst.text, {}, wave.index, -1, std::move(message)};
-    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-    return f;
-  });
-}
-
 void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
   const Fields& f = inst.fields;
-  if ((address & 3U) != 0) report(wave, inst, DefectKind::misaligned, fmt::format("scalar load from {:#x}, no multiple of 4", address));
+  if ((address & 3U) != 0)
+    report(wave, inst, DefectKind::misaligned, -1, [&] { return fmt::format("scalar load from {:#x}, no multiple of 4", address); });
   address &= ~3ULL;
   if (wave.observer != nullptr) wave.observer->access_scalar(wave, inst, address, static_cast<std::uint32_t>(count) * 4);
   const Allocation* const a = wave.memory->find(address);
   const auto bytes = static_cast<std::uint64_t>(count) * 4;
   if (a == nullptr || address + bytes > a->end()) {
-    report(wave, inst, DefectKind::out_of_bounds,
-           fmt::format("scalar load of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())));
+    report(wave, inst, DefectKind::out_of_bounds, -1,
+           [&] { return fmt::format("scalar load of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())); });
     std::memset(&wave.s[f.dst], 0, bytes);
   } else {
     std::memcpy(&wave.s[f.dst], a->bytes.data() + (address - a->address), bytes);
@@ -69,16 +62,18 @@ template <int count> void buffer_load(Wave& wave, const Inst& inst) {
 }
 
 void write_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
-  if ((address & 3U) != 0) report(wave, inst, DefectKind::misaligned, fmt::format("scalar store to {:#x}, no multiple of 4", address));
+  if ((address & 3U) != 0)
+    report(wave, inst, DefectKind::misaligned, -1, [&] { return fmt::format("scalar store to {:#x}, no multiple of 4", address); });
   address &= ~3ULL;
   const auto bytes = static_cast<std::uint64_t>(count) * 4;
   if (wave.observer != nullptr) wave.observer->access_scalar(wave, inst, address, static_cast<std::uint32_t>(bytes));
   Allocation* const a = wave.memory->find(address);
   if (a == nullptr || address + bytes > a->end())
-    report(wave, inst, DefectKind::out_of_bounds,
-           fmt::format("scalar store of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())));
+    report(wave, inst, DefectKind::out_of_bounds, -1,
+           [&] { return fmt::format("scalar store of {} bytes at {}", bytes, wave.memory->describe(a == nullptr ? address : a->end())); });
   else if (!a->writable)
-    report(wave, inst, DefectKind::read_only_store, fmt::format("scalar store of {} bytes to {}", bytes, wave.memory->describe(address)));
+    report(wave, inst, DefectKind::read_only_store, -1,
+           [&] { return fmt::format("scalar store of {} bytes to {}", bytes, wave.memory->describe(address)); });
   else std::memcpy(a->bytes.data() + (address - a->address), &wave.s[inst.fields.dst], bytes);
   if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {});
 }

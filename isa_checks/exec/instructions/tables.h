@@ -1,6 +1,7 @@
 // The instruction tables, one a family, and the look-up by mnemonic over all of them.
 #pragma once
 #include "isa_checks/exec/machine/inst.h"
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -8,29 +9,22 @@ namespace kiln::exec {
 
 using SemanticsTable = std::span<const Semantics>;
 
-SemanticsTable f32_table();
-SemanticsTable f64_table();
-SemanticsTable f16_table();
-SemanticsTable integer_table();
-SemanticsTable compare_table();
-SemanticsTable convert_table();
-SemanticsTable fp8_table(bool fnuz); // what fp8 and bf8 mean depends on the architecture
-SemanticsTable scaled_convert_table();
-SemanticsTable packed_table();
-SemanticsTable rare_table();
-SemanticsTable cross_lane_table();
-SemanticsTable matrix_table(bool fnuz);
-SemanticsTable scaled_matrix_table();
-SemanticsTable scalar_arithmetic_table();
-SemanticsTable scalar_bits_table();
-SemanticsTable scalar_compare_table();
-SemanticsTable control_table();
-SemanticsTable gpr_index_table();
-SemanticsTable scalar_memory_table();
-SemanticsTable global_table(); // flat_, global_ and scratch_
-SemanticsTable buffer_table();
-SemanticsTable lds_table();
-SemanticsTable lds_transpose_table();
+// An instruction with a handler of its own.
+constexpr Semantics entry(std::string_view name, Handler handler, Type result = Type::none, std::initializer_list<Type> sources = {},
+                          bool scalar_result = true) {
+  Signature s;
+  s.result = result;
+  for (const Type t : sources) s.source[s.source_count++] = t;
+  s.scalar_result = scalar_result;
+  return {name, handler, s};
+}
+
+using GetTable = SemanticsTable();
+GetTable f32_table, f64_table, f16_table, integer_table, compare_table, convert_table, scaled_convert_table, packed_table, rare_table,
+    cross_lane_table, scalar_arithmetic_table, scalar_bits_table, scalar_compare_table, control_table, gpr_index_table, scalar_memory_table,
+    vector_memory_table, lds_table, lds_transpose_table;
+using GetTargetTable = SemanticsTable(bool fnuz); // what fp8 and bf8 mean depends on the architecture
+GetTargetTable fp8_table, matrix_table;
 
 // Null when the instruction is not modelled. `clamp` asks for the saturating form of an integer operation first.
 const Semantics* find_semantics(std::string_view mnemonic, bool clamp, bool fp8_is_fnuz);

@@ -1,4 +1,4 @@
-// flat_, global_ and scratch_ instructions: addresses, and the table of what each moves.
+// flat_, global_ and scratch_ instructions: addresses. The table of what each moves, buffer_ instructions too.
 #include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/stop.h"
@@ -6,9 +6,6 @@
 
 namespace kiln::exec {
 namespace {
-
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
 
 constexpr std::uint16_t no_saddr = 0x7f;
 
@@ -38,14 +35,6 @@ void scratch_addresses(Wave& wave, const Inst& inst, const LaneAccess& op, WaveA
       throw Stop("accesses private memory beyond what the kernel declares");
     at.lane[i] = wave.scratch_base + static_cast<u64>(i) * wave.scratch_size + offset;
   }
-}
-
-void device_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
-  count_lines(wave, inst, op, at);
-  if (op.to_lds) load_to_lds(wave, inst, op, at);
-  else if (op.atomic != Atomic::none) atomic_lanes(wave, inst, op, at);
-  else if (op.store) store_lanes(wave, inst, op, at);
-  else load_lanes(wave, inst, op, at);
 }
 
 // Flat addresses of the two apertures stand for LDS and for the lane's private memory. Takes those lanes out of `at`.
@@ -78,11 +67,15 @@ void access(Wave& wave, const Inst& inst) {
 }
 
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name) { return {name, &access, {}, &stored<op>}; }
+template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler = access) {
+  return {name, handler, {}, &stored<op>};
+}
 
-// One operation under its three prefixes.
+// One operation under its four prefixes.
 #define KILN_VMEM(name, ...)                                                                                                               \
-  line<LaneAccess{__VA_ARGS__}>("global_" name), line<LaneAccess{__VA_ARGS__}>("flat_" name), line<LaneAccess{__VA_ARGS__}>("scratch_" name)
+  line<LaneAccess{__VA_ARGS__}>("global_" name), line<LaneAccess{__VA_ARGS__}>("flat_" name),                                              \
+      line<LaneAccess{__VA_ARGS__}>("scratch_" name), line<LaneAccess{__VA_ARGS__}>("buffer_" name, buffer_access)
+// The atomics on whole numbers.
 #define KILN_ATOMIC(name, operation)                                                                                                       \
   KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation),                                                                      \
       KILN_VMEM("atomic_" name "_x2", .bytes = 8, .atomic = Atomic::operation)
@@ -117,7 +110,19 @@ constexpr Semantics table[] = {
     line<LaneAccess{.bytes = 4, .to_lds = true}>("global_load_lds_dword"),
     line<LaneAccess{.bytes = 12, .to_lds = true}>("global_load_lds_dwordx3"),
     line<LaneAccess{.bytes = 16, .to_lds = true}>("global_load_lds_dwordx4"),
-    KILN_EACH_ATOMIC(KILN_ATOMIC),
+    KILN_ATOMIC("swap", swap),
+    KILN_ATOMIC("cmpswap", cmpswap),
+    KILN_ATOMIC("add", add),
+    KILN_ATOMIC("sub", sub),
+    KILN_ATOMIC("smin", smin),
+    KILN_ATOMIC("umin", umin),
+    KILN_ATOMIC("smax", smax),
+    KILN_ATOMIC("umax", umax),
+    KILN_ATOMIC("and", bit_and),
+    KILN_ATOMIC("or", bit_or),
+    KILN_ATOMIC("xor", bit_xor),
+    KILN_ATOMIC("inc", inc),
+    KILN_ATOMIC("dec", dec),
     KILN_VMEM("atomic_add_f32", .bytes = 4, .atomic = Atomic::add_f32),
     KILN_VMEM("atomic_pk_add_f16", .bytes = 4, .atomic = Atomic::pk_add_f16),
     KILN_VMEM("atomic_pk_add_bf16", .bytes = 4, .atomic = Atomic::pk_add_bf16),
@@ -128,6 +133,6 @@ constexpr Semantics table[] = {
 
 } // namespace
 
-SemanticsTable global_table() { return table; }
+SemanticsTable vector_memory_table() { return table; }
 
 } // namespace kiln::exec

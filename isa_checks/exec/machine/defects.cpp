@@ -5,20 +5,10 @@
 namespace kiln::exec {
 
 std::string_view to_string(DefectKind kind) {
-  switch (kind) {
-  case DefectKind::out_of_bounds: return "out_of_bounds";
-  case DefectKind::misaligned: return "misaligned";
-  case DefectKind::read_only_store: return "read_only_store";
-  case DefectKind::unwaited_register: return "unwaited_register";
-  case DefectKind::unwaited_lds: return "unwaited_lds";
-  case DefectKind::uninitialised: return "uninitialised";
-  case DefectKind::lds_race: return "lds_race";
-  case DefectKind::hazard: return "hazard";
-  case DefectKind::deadlock: return "deadlock";
-  case DefectKind::instruction_limit: return "instruction_limit";
-  case DefectKind::not_modelled: return "not_modelled";
-  }
-  return "unknown";
+  constexpr std::string_view names[] = {"out_of_bounds", "misaligned",        "read_only_store", "unwaited_register",
+                                        "unwaited_lds",  "uninitialised",     "lds_race",        "hazard",
+                                        "deadlock",      "instruction_limit", "not_modelled"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 std::string to_text(const Defect& f) {

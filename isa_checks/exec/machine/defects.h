@@ -1,5 +1,7 @@
 // What goes wrong during execution: defects with where and why, each kind once an instruction, counted.
 #pragma once
+#include "isa_checks/exec/machine/wave.h"
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -51,5 +53,14 @@ private:
   std::map<std::pair<DefectKind, std::uint64_t>, std::size_t> index_;
   std::vector<Defect> list_;
 };
+
+// Reports a defect of the instruction that a wave executes; `message` is called for the first occurrence only.
+template <class Message> void report(Wave& wave, const Inst& inst, DefectKind kind, int lane, Message message) {
+  wave.defects->report(kind, inst.address, [&] {
+    Defect f{kind, inst.address, inst.text, {}, wave.index, lane, message()};
+    std::ranges::copy(wave.group->id, f.workgroup);
+    return f;
+  });
+}
 
 } // namespace kiln::exec

@@ -7,6 +7,14 @@
 
 namespace kiln::exec {
 
+// As the instruction set manual calls them.
+using u16 = std::uint16_t;
+using i16 = std::int16_t;
+using u32 = std::uint32_t;
+using i32 = std::int32_t;
+using u64 = std::uint64_t;
+using i64 = std::int64_t;
+
 enum class Format : std::uint8_t {
   sop1,
   sop2,

@@ -44,56 +44,24 @@ void commit_mask(Wave& wave, const Inst& inst, const std::uint32_t* flags);
 // The lanes that write: EXEC, less those that DPP switches off.
 std::uint64_t writing_lanes(const Wave& wave, const Inst& inst);
 
-template <class T> struct TypeOf;
-template <> struct TypeOf<std::uint32_t> {
-  static constexpr Type value = Type::u32;
-};
-template <> struct TypeOf<std::int32_t> {
-  static constexpr Type value = Type::i32;
-};
-template <> struct TypeOf<float> {
-  static constexpr Type value = Type::f32;
-};
-template <> struct TypeOf<std::uint16_t> {
-  static constexpr Type value = Type::u16;
-};
-template <> struct TypeOf<std::int16_t> {
-  static constexpr Type value = Type::i16;
-};
-template <> struct TypeOf<Half> {
-  static constexpr Type value = Type::f16;
-};
-template <> struct TypeOf<BFloat> {
-  static constexpr Type value = Type::bf16;
-};
-template <> struct TypeOf<std::uint64_t> {
-  static constexpr Type value = Type::u64;
-};
-template <> struct TypeOf<std::int64_t> {
-  static constexpr Type value = Type::i64;
-};
-template <> struct TypeOf<double> {
-  static constexpr Type value = Type::f64;
-};
-template <> struct TypeOf<bool> {
-  static constexpr Type value = Type::mask;
-};
-template <> struct TypeOf<Pair16> {
-  static constexpr Type value = Type::u16x2;
-};
-template <> struct TypeOf<HalfPair> {
-  static constexpr Type value = Type::f16x2;
-};
-template <> struct TypeOf<FloatPair> {
-  static constexpr Type value = Type::f32x2;
-};
-template <> struct TypeOf<WordPair> {
-  static constexpr Type value = Type::u32x2;
-};
-template <> struct TypeOf<Mixed> {
-  static constexpr Type value = Type::mixed;
-};
-template <class T> struct TypeOf<WithCarry<T>> : TypeOf<T> {};
+template <class T> inline constexpr Type type_of = Type::none;
+template <> inline constexpr Type type_of<std::uint32_t> = Type::u32;
+template <> inline constexpr Type type_of<std::int32_t> = Type::i32;
+template <> inline constexpr Type type_of<float> = Type::f32;
+template <> inline constexpr Type type_of<std::uint16_t> = Type::u16;
+template <> inline constexpr Type type_of<std::int16_t> = Type::i16;
+template <> inline constexpr Type type_of<Half> = Type::f16;
+template <> inline constexpr Type type_of<BFloat> = Type::bf16;
+template <> inline constexpr Type type_of<std::uint64_t> = Type::u64;
+template <> inline constexpr Type type_of<std::int64_t> = Type::i64;
+template <> inline constexpr Type type_of<double> = Type::f64;
+template <> inline constexpr Type type_of<bool> = Type::mask;
+template <> inline constexpr Type type_of<Pair16> = Type::u16x2;
+template <> inline constexpr Type type_of<HalfPair> = Type::f16x2;
+template <> inline constexpr Type type_of<FloatPair> = Type::f32x2;
+template <> inline constexpr Type type_of<WordPair> = Type::u32x2;
+template <> inline constexpr Type type_of<Mixed> = Type::mixed;
+template <class T> inline constexpr Type type_of<WithCarry<T>> = type_of<T>;
 template <class T> inline constexpr bool has_carry = false;
 template <class T> inline constexpr bool has_carry<WithCarry<T>> = true;
 
@@ -155,9 +123,9 @@ template <auto F, class R, class... A> struct LaneFunction<F, R (*)(A...)> {
   }
   static constexpr Signature signature() {
     Signature s;
-    s.result = TypeOf<R>::value;
+    s.result = type_of<R>;
     int n = 0;
-    ((s.source[static_cast<std::size_t>(n++)] = TypeOf<std::remove_cvref_t<A>>::value), ...);
+    ((s.source[static_cast<std::size_t>(n++)] = type_of<std::remove_cvref_t<A>>), ...);
     s.source_count = sizeof...(A);
     s.carry_out = has_carry<R>;
     return s;

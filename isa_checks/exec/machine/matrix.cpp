@@ -1,7 +1,35 @@
-// Registers of matrix operands.
+// Layouts from the names of matrix instructions, and registers of matrix operands.
 #include "isa_checks/exec/machine/matrix.h"
+#include "isa_checks/target/matrix_shape.h"
 
 namespace kiln::exec {
+namespace {
+
+Element element_named(std::string_view name) {
+  if (name == "f32") return Element::f32;
+  if (name == "xf32") return Element::xf32;
+  if (name == "f64") return Element::f64;
+  if (name == "f16") return Element::f16;
+  if (name == "bf16") return Element::bf16;
+  if (name == "bf8") return Element::bf8;
+  return name == "i8" || name == "i32" ? Element::i8 : Element::fp8;
+}
+
+} // namespace
+
+MatrixLayout layout_of(std::string_view mnemonic) {
+  const isa::MatrixShape s = isa::named_matrix_shape(mnemonic).value();
+  const auto small = [](int x) { return static_cast<std::uint8_t>(x); };
+  return {.m = small(s.m),
+          .n = small(s.n),
+          .k = small(s.k),
+          .blocks = small(s.blocks),
+          .a = element_named(s.input),
+          .b = element_named(s.second_input),
+          .accumulator = element_named(s.result),
+          .sparse = s.sparse,
+          .named_formats = s.input == "f8f6f4"};
+}
 
 int MatrixLayout::element_bits(Element e) const {
   switch (e) {

@@ -23,6 +23,9 @@ struct MatrixLayout {
   int result_registers() const { return m * n * blocks / wave_size * (accumulator == Element::f64 ? 2 : 1); }
 };
 
+// The layout of a matrix instruction that has one.
+MatrixLayout layout_of(std::string_view mnemonic);
+
 // The formats that CBSZ and BLGP name.
 inline constexpr int named_format_count = 5;
 inline constexpr std::array<SmallFloat, named_format_count> named_formats{e4m3fn_format, e5m2_format, e2m3_format, e3m2_format,

@@ -2,6 +2,7 @@
 #pragma once
 #include "isa_checks/exec/machine/inst.h"
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -91,6 +92,24 @@ struct Wave {
 };
 
 inline bool active(std::uint64_t mask, int lane) { return ((mask >> lane) & 1U) != 0; }
+template <class F> void for_each_lane(std::uint64_t mask, F f) {
+  if (mask == all_lanes)
+    for (int i = 0; i < lane_count; ++i) f(i);
+  else
+    for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
+}
+
+// Bits [at, at + width) of the registers of a lane, the first of which is `registers`; set_bits_of_lane adds to zeros.
+inline std::uint32_t bits_of_lane(const std::uint32_t* registers, int lane, int at, int width) {
+  std::uint64_t both = registers[at / 32 * lane_count + lane];
+  if (at % 32 + width > 32) both |= static_cast<std::uint64_t>(registers[(at / 32 + 1) * lane_count + lane]) << 32;
+  return static_cast<std::uint32_t>(both >> (at % 32)) & static_cast<std::uint32_t>((1ULL << width) - 1);
+}
+inline void set_bits_of_lane(std::uint32_t* registers, int lane, int at, int width, std::uint32_t value) {
+  const std::uint64_t both = static_cast<std::uint64_t>(value) << (at % 32);
+  registers[at / 32 * lane_count + lane] |= static_cast<std::uint32_t>(both);
+  if (at % 32 + width > 32) registers[(at / 32 + 1) * lane_count + lane] |= static_cast<std::uint32_t>(both >> 32);
+}
 
 // The value of a scalar operand (register, special or constant), 32 or 64 bits by its type.
 std::uint64_t read_scalar(const Wave& wave, const InstOperand& operand);

@@ -10,8 +10,6 @@
 namespace kiln::exec {
 namespace {
 
-using u64 = std::uint64_t;
-
 constexpr u64 longest_turn = 512; // instructions of a workgroup before another may go on
 // Instructions of each workgroup that is there, with nothing done that others see, before all count as deadlocked: one that computes
 // in place of 63 others does nothing that they see for about so long, and each wave of one that waits asks for half as long.

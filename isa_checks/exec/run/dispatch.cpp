@@ -9,9 +9,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 void check_grid(const isa::Kernel& kernel, const isa::TargetFacts& target, const Grid& grid, u32 lds_bytes) {
   u64 items = 1, groups = 1;
   for (int d = 0; d < 3; ++d) {

@@ -12,8 +12,6 @@
 namespace kiln::exec {
 namespace {
 
-using u64 = std::uint64_t;
-
 constexpr u64 quantum = 512;         // instructions of a workgroup between looks at whether it waits: few, as some wait so long only
 constexpr u64 waiting_quantum = 256; // of one that waited when it was left
 constexpr u64 turn = 256;            // of a workgroup whose neighbours advance side by side with it

@@ -11,8 +11,6 @@
 namespace kiln::exec {
 namespace {
 
-using u64 = std::uint64_t;
-
 constexpr std::uint16_t vector_file = 256, register_slack = 32; // slack: a wide operand at the end of the file
 // A wave that executed fewer may be on its way round a loop that polls, of 4 to 20 instructions in Kiln's code: no sign that it works.
 constexpr u64 loop_that_polls = 32;

@@ -10,18 +10,11 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 constexpr int fillings = 3;
 constexpr std::uint8_t filling[fillings] = {0x00, 0xff, 0x5a};
 
 void report(Wave& wave, const Inst& inst, int lane, std::string message) {
-  wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
-    Defect f{DefectKind::uninitialised, inst.address, inst.text, {}, wave.index, lane, std::move(message)};
-    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-    return f;
-  });
+  exec::report(wave, inst, DefectKind::uninitialised, lane, [&] { return std::move(message); });
 }
 
 u64 lanes_of(const Wave& wave, const Inst& inst) { return inst.ignores_exec ? all_lanes : wave.exec(); }

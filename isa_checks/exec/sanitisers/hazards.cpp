@@ -1,7 +1,6 @@
 // The check along the path of a wave.
 #include "isa_checks/exec/sanitisers/hazards.h"
 #include "isa_checks/exec/machine/defects.h"
-#include <cstring>
 #include <fmt/format.h>
 
 namespace kiln::exec {
@@ -24,17 +23,9 @@ void HazardWindow::check(Wave& wave, const Inst& inst, const isa::HazardTraits& 
     }
     const isa::Hazard need = hazard_between(*first.traits, traits, target);
     if (between >= need.states) continue;
-    wave.defects->report(DefectKind::hazard, inst.address, [&] {
-      Defect f{DefectKind::hazard,
-               inst.address,
-               inst.text,
-               {},
-               wave.index,
-               -1,
-               fmt::format("{} {} wait states after `{}` at {:#x}, the hardware needs {}", need.what, between, first.inst->text,
-                           first.inst->address, need.states)};
-      std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-      return f;
+    report(wave, inst, DefectKind::hazard, -1, [&] {
+      return fmt::format("{} {} wait states after `{}` at {:#x}, the hardware needs {}", need.what, between, first.inst->text,
+                         first.inst->address, need.states);
     });
   }
 }

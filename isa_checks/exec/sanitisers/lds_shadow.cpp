@@ -104,16 +104,12 @@ void LdsShadow::report(const Accessor& a, const char* what, std::uint32_t time, 
                        std::uint64_t address) {
   const bool own_load = other == a.self + direct_loads_of;
   const DefectKind kind = own_load ? DefectKind::unwaited_lds : DefectKind::lds_race;
-  a.wave.defects->report(kind, a.inst.address, [&] {
+  exec::report(a.wave, a.inst, kind, a.lane, [&] {
+    if (own_load) return fmt::format("{} LDS byte {} while the wave's own direct-to-LDS load to it is in flight", what, address);
     const bool issued_before = other >= max_waves && time <= clocks_[a.self][other % max_waves];
-    std::string message = own_load ? fmt::format("{} LDS byte {} while the wave's own direct-to-LDS load to it is in flight", what, address)
-                                   : fmt::format("{} LDS byte {}, which {}wave {} {} {}", what, address,
-                                                 other >= direct_loads_of ? "a direct-to-LDS load of " : "", other % max_waves, other_what,
-                                                 issued_before ? "earlier, but did not wait for before it let this wave go on"
-                                                               : "with nothing that orders the two");
-    Defect f{kind, a.inst.address, a.inst.text, {}, a.wave.index, a.lane, std::move(message)};
-    std::memcpy(f.workgroup, a.wave.group->id, sizeof f.workgroup);
-    return f;
+    return fmt::format("{} LDS byte {}, which {}wave {} {} {}", what, address, other >= direct_loads_of ? "a direct-to-LDS load of " : "",
+                       other % max_waves, other_what,
+                       issued_before ? "earlier, but did not wait for before it let this wave go on" : "with nothing that orders the two");
   });
 }
 

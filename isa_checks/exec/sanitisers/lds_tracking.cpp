@@ -11,12 +11,6 @@
 namespace kiln::exec {
 namespace {
 
-using u64 = std::uint64_t;
-
-template <class F> void for_each_lane(u64 mask, F f) {
-  for (; mask != 0; mask &= mask - 1) f(std::countr_zero(mask));
-}
-
 void mark(RegisterShadow& shadow, std::uint16_t reg, int byte, int lane, bool undefined) {
   u64& mask = shadow.vector[reg][static_cast<std::size_t>(byte)];
   mask = undefined ? mask | 1ULL << lane : mask & ~(1ULL << lane);
@@ -110,17 +104,8 @@ void track_lds_atomic(Wave& wave, const Inst& inst, const LaneAccess& op, const 
     }
     if (wave.shadow == nullptr) return;
     if (undefined && op.atomic != Atomic::swap)
-      wave.defects->report(DefectKind::uninitialised, inst.address, [&] {
-        Defect f{DefectKind::uninitialised,
-                 inst.address,
-                 inst.text,
-                 {},
-                 wave.index,
-                 i,
-                 fmt::format("an atomic on LDS byte {}, which was never written", at.lane[i])};
-        std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-        return f;
-      });
+      report(wave, inst, DefectKind::uninitialised, i,
+             [&] { return fmt::format("an atomic on LDS byte {}, which was never written", at.lane[i]); });
     if (op.returns)
       for (int b = 0; b < op.bytes; ++b) mark(*wave.shadow, static_cast<std::uint16_t>(inst.dst.reg + b / 4), b % 4, i, false);
   });

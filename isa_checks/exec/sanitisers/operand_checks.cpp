@@ -5,7 +5,6 @@
 #include "isa_checks/exec/machine/memory_ops.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 
 namespace kiln::exec {
@@ -73,16 +72,8 @@ bool keeps_destination(const Inst& inst) {
 }
 
 void report(Wave& wave, const Inst& inst, const char* what, const std::string& which, RegisterSpan vector, RegisterSpan scalar) {
-  wave.defects->report(DefectKind::unwaited_register, inst.address, [&] {
-    Defect f{DefectKind::unwaited_register,
-             inst.address,
-             inst.text,
-             {},
-             wave.index,
-             -1,
-             fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar))};
-    std::memcpy(f.workgroup, wave.group->id, sizeof f.workgroup);
-    return f;
+  exec::report(wave, inst, DefectKind::unwaited_register, -1, [&] {
+    return fmt::format("{} {} while the load at {:#x} that fills it is in flight", what, which, wave.in_flight->filler(vector, scalar));
   });
 }
 

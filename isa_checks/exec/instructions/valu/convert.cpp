@@ -7,11 +7,6 @@
 namespace kiln::exec {
 namespace {
 
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-
 Half toward_zero(float x) { return {static_cast<u16>(encode_small(f16_format, static_cast<double>(x), Rounding::toward_zero, false))}; }
 
 // An f32 to f16 conversion obeys MODE's rounding of f16 and, when asked, saturates.

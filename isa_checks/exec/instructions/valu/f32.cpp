@@ -9,9 +9,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-
 // The transcendental unit flushes denormal inputs and results. Its exact results are not public (documented: within 1 ulp);
 // the model returns the correctly rounded value, or the host library's where that is not available.
 float reciprocal(float x) { return flush(1.0F / flush(x)); }

@@ -7,8 +7,6 @@
 namespace kiln::exec {
 namespace {
 
-using i32 = std::int32_t;
-
 double div_fixup(double quotient, double denominator, double numerator) {
   const bool negative = std::signbit(denominator) != std::signbit(numerator);
   const auto signed_value = [&](double magnitude) { return negative ? -magnitude : magnitude; };

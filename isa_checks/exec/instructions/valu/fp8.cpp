@@ -6,9 +6,6 @@
 namespace kiln::exec {
 namespace {
 
-using u16 = std::uint16_t;
-using u32 = std::uint32_t;
-
 // MODE.FP16_OVFL makes an overflowing conversion saturate. Its rounding mode does not count here.
 bool saturates(const Wave& wave) { return (wave.mode >> 23 & 1U) != 0; }
 

@@ -6,12 +6,6 @@
 namespace kiln::exec {
 namespace {
 
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using u64 = std::uint64_t;
-using i64 = std::int64_t;
 using Carry = WithCarry<u32>;
 
 i32 signed24(u32 x) { return static_cast<i32>(x << 8) >> 8; }
@@ -66,20 +60,6 @@ u32 permute_bytes(u32 a, u32 b, u32 select) {
     result |= byte << (8 * i);
   }
   return result;
-}
-u32 sum_of_differences(u32 a, u32 b, u32 c) {
-  for (int i = 0; i < 32; i += 8) {
-    const u32 x = a >> i & 0xffU, y = b >> i & 0xffU;
-    c += x > y ? x - y : y - x;
-  }
-  return c;
-}
-u32 masked_differences(u32 a, u32 b, u32 c) {
-  for (int i = 0; i < 32; i += 8) {
-    const u32 x = a >> i & 0xffU, y = b >> i & 0xffU;
-    if (y != 0) c += x > y ? x - y : y - x;
-  }
-  return c;
 }
 u32 high_product(u32 a, u32 b) { return static_cast<u32>(static_cast<u64>(a) * b >> 32); }
 i32 high_product_signed(i32 a, i32 b) { return static_cast<i32>(static_cast<i64>(a) * b >> 32); }
@@ -186,8 +166,6 @@ constexpr Semantics table[] = {
     lanes<[](u32 a, u32 b, u32 n) { return static_cast<u32>((static_cast<u64>(a) << 32 | b) >> (n & 31U)); }>("v_alignbit_b32"),
     lanes<[](u32 a, u32 b, u32 n) { return static_cast<u32>((static_cast<u64>(a) << 32 | b) >> (8 * (n & 3U))); }>("v_alignbyte_b32"),
     lanes<permute_bytes>("v_perm_b32"),
-    lanes<sum_of_differences>("v_sad_u8"),
-    lanes<masked_differences>("v_msad_u8"),
     lanes<[](u32 a, u32 b, u32 c) { return (a > b ? a - b : b - a) + c; }>("v_sad_u32"),
     lanes<[](u32 a, u32 b, u32 c) { return (a & b) | c; }>("v_and_or_b32"),
     lanes<[](u32 a, u32 b, u32 c) { return a | b | c; }>("v_or3_b32"),

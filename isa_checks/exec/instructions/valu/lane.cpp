@@ -6,8 +6,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 void write_scalar_result(Wave& wave, const Inst& inst, u32 value) { wave.s[inst.dst.reg % code::scalar_registers] = value; }
 
 void readfirstlane(Wave& wave, const Inst& inst) {
@@ -62,24 +60,15 @@ void swap_registers(Wave& wave, const Inst& inst) {
     if (active(exec, i)) std::swap(d[i], s[i]);
 }
 
-constexpr Semantics entry(std::string_view name, Handler handler, Type result, std::initializer_list<Type> sources,
-                          bool scalar_result = false) {
-  Signature s;
-  s.result = result;
-  for (const Type t : sources) s.source[s.source_count++] = t;
-  s.scalar_result = scalar_result;
-  return {name, handler, s};
-}
-
 constexpr Semantics table[] = {
-    entry("v_readfirstlane_b32", readfirstlane, Type::u32, {Type::u32}, true),
-    entry("v_readlane_b32", readlane, Type::u32, {Type::u32, Type::u32}, true),
-    entry("v_writelane_b32", writelane, Type::u32, {Type::u32, Type::u32}),
-    entry("v_mbcnt_lo_u32_b32", count_below<false>, Type::u32, {Type::u32, Type::u32}),
-    entry("v_mbcnt_hi_u32_b32", count_below<true>, Type::u32, {Type::u32, Type::u32}),
-    entry("v_permlane16_swap_b32", permlane_swap<16>, Type::u32, {Type::u32}),
-    entry("v_permlane32_swap_b32", permlane_swap<32>, Type::u32, {Type::u32}),
-    entry("v_swap_b32", swap_registers, Type::u32, {Type::u32}),
+    entry("v_readfirstlane_b32", readfirstlane, Type::u32, {Type::u32}),
+    entry("v_readlane_b32", readlane, Type::u32, {Type::u32, Type::u32}),
+    entry("v_writelane_b32", writelane, Type::u32, {Type::u32, Type::u32}, false),
+    entry("v_mbcnt_lo_u32_b32", count_below<false>, Type::u32, {Type::u32, Type::u32}, false),
+    entry("v_mbcnt_hi_u32_b32", count_below<true>, Type::u32, {Type::u32, Type::u32}, false),
+    entry("v_permlane16_swap_b32", permlane_swap<16>, Type::u32, {Type::u32}, false),
+    entry("v_permlane32_swap_b32", permlane_swap<32>, Type::u32, {Type::u32}, false),
+    entry("v_swap_b32", swap_registers, Type::u32, {Type::u32}, false),
     lanes<[](u32 a) { return a; }>("v_accvgpr_read_b32"),
     lanes<[](u32 a) { return a; }>("v_accvgpr_write_b32"),
     lanes<[](u32 a) { return a; }>("v_accvgpr_mov_b32"),

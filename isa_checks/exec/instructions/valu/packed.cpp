@@ -6,12 +6,6 @@
 namespace kiln::exec {
 namespace {
 
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-using u32 = std::uint32_t;
-using i32 = std::int32_t;
-using i64 = std::int64_t;
-
 template <class T, auto F> Pair16 each(Pair16 a, Pair16 b) {
   return {static_cast<u16>(F(static_cast<T>(a.lo), static_cast<T>(b.lo))), static_cast<u16>(F(static_cast<T>(a.hi), static_cast<T>(b.hi)))};
 }

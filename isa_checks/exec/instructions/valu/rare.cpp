@@ -8,11 +8,6 @@
 namespace kiln::exec {
 namespace {
 
-using u16 = std::uint16_t;
-using i16 = std::int16_t;
-using u32 = std::uint32_t;
-using u64 = std::uint64_t;
-
 // Sum of the four byte differences; `masked` passes over bytes where the second operand is 0.
 u32 byte_differences(u32 a, u32 b, bool masked) {
   u32 sum = 0;
@@ -59,13 +54,6 @@ void four_wide_differences(Wave& wave, const Inst& inst) {
     for (int i = 0; i < lane_count; ++i)
       if (active(wave.exec(), i)) to[i] = result[k][i];
   }
-}
-constexpr Semantics four_wide_entry(std::string_view name) {
-  Signature s;
-  s.result = Type::u32x4;
-  s.source = {Type::u64, Type::u32, Type::u32x4};
-  s.source_count = 3;
-  return {name, &four_wide_differences, s};
 }
 
 u16 saturate_pair(u32 x) {
@@ -133,12 +121,14 @@ Half multiply_add(Half a, Half b, Half c) {
 u16 integer_multiply_add(u16 a, u16 b, u16 c) { return static_cast<u16>(static_cast<u32>(a) * b + c); }
 
 constexpr Semantics table[] = {
+    lanes<[](u32 a, u32 b, u32 c) { return byte_differences(a, b, false) + c; }>("v_sad_u8"),
+    lanes<[](u32 a, u32 b, u32 c) { return byte_differences(a, b, true) + c; }>("v_msad_u8"),
     lanes<[](u32 a, u32 b, u32 c) { return (byte_differences(a, b, false) << 16) + c; }>("v_sad_hi_u8"),
     lanes<word_differences>("v_sad_u16"),
     lanes<average_bytes>("v_lerp_u8"),
     lanes<four_differences<false>>("v_qsad_pk_u16_u8"),
     lanes<four_differences<true>>("v_mqsad_pk_u16_u8"),
-    four_wide_entry("v_mqsad_u32_u8"),
+    entry("v_mqsad_u32_u8", four_wide_differences, Type::u32x4, {Type::u64, Type::u32, Type::u32x4}, false),
     lanes<saturate_pair>("v_sat_pk_u8_i16"),
     accumulating<insert_byte>("v_cvt_pkaccum_u8_f32"),
     lanes<cube_face>("v_cubeid_f32"),

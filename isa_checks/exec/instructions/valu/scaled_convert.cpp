@@ -11,8 +11,6 @@
 namespace kiln::exec {
 namespace {
 
-using u32 = std::uint32_t;
-
 enum class Number : std::uint8_t { f32, f16, bf16, fp8, bf8, fp6, bf6, fp4 };
 constexpr int bits_of(Number n) {
   switch (n) {
@@ -69,21 +67,10 @@ double scale_of(u32 bits) {
   return exponent == 255 ? std::numeric_limits<double>::quiet_NaN() : std::ldexp(1.0, static_cast<int>(exponent) - 127);
 }
 
-u32 field(const u32* registers, int lane, int at, int width) {
-  std::uint64_t both = registers[at / 32 * lane_count + lane];
-  if (at % 32 + width > 32) both |= static_cast<std::uint64_t>(registers[(at / 32 + 1) * lane_count + lane]) << 32;
-  return static_cast<u32>(both >> (at % 32)) & static_cast<u32>((1ULL << width) - 1);
-}
-void put(u32 (&words)[32], int at, int width, u32 code) {
-  const std::uint64_t both = static_cast<std::uint64_t>(code) << (at % 32);
-  words[at / 32] |= static_cast<u32>(both);
-  if (at % 32 + width > 32) words[at / 32 + 1] |= static_cast<u32>(both >> 32);
-}
-
 template <Conversion c> double element(const Inst& inst, const u32* const (&sources)[2], int lane, int e) {
   constexpr int width = bits_of(c.from);
   const int source = c.two_sources ? e % 2 : 0, at = (c.two_sources ? e / 2 : e) * width;
-  const u32 code = field(sources[source], lane, at + source_offset(c, inst.fields.op_sel), width);
+  const u32 code = bits_of_lane(sources[source], lane, at + source_offset(c, inst.fields.op_sel), width);
   double value;
   if constexpr (c.from == Number::f32) value = static_cast<double>(as_float(code));
   else value = static_cast<double>(decode_small(format_of(c.from), code));
@@ -112,15 +99,13 @@ template <Conversion c> void convert(Wave& wave, const Inst& inst) {
   const u32* const scales = operand(c.scale_operand());
   constexpr int width = bits_of(c.to);
   const int at = result_offset(c, inst.fields.op_sel);
-  u32 results[lane_count][32]; // all are computed before any is written: the destination may be a source too
+  u32 results[c.result_registers()][lane_count] = {}; // all are computed before any is written: the destination may be a source too
   for (int lane = 0; lane < lane_count; ++lane) {
-    u32(&words)[32] = results[lane];
-    std::fill_n(words, 32, 0U);
     const double scale = scale_of(scales[lane]);
     u32 random = seed == nullptr ? 0 : seed[lane];
     for (int e = 0; e < c.count; ++e, random = next_random(random)) {
       const double value = element<c>(inst, sources, lane, e);
-      put(words, at + e * width, width, encode<c>(wave, c.narrows() ? value / scale : value * scale, random));
+      set_bits_of_lane(*results, lane, at + e * width, width, encode<c>(wave, c.narrows() ? value / scale : value * scale, random));
     }
   }
   constexpr u32 mask = c.partial() ? (1U << (c.count * width % 32)) - 1 : ~0U;
@@ -128,7 +113,7 @@ template <Conversion c> void convert(Wave& wave, const Inst& inst) {
   for (int r = 0; r < c.result_registers(); ++r) {
     u32* const to = wave.lanes(static_cast<std::uint16_t>(inst.dst.reg + r));
     for (int lane = 0; lane < lane_count; ++lane)
-      if (active(exec, lane)) to[lane] = c.partial() ? (to[lane] & ~(mask << at)) | results[lane][r] : results[lane][r];
+      if (active(exec, lane)) to[lane] = c.partial() ? (to[lane] & ~(mask << at)) | results[r][lane] : results[r][lane];
   }
 }
 
