@@ -2,183 +2,103 @@
 #include "isa_checks/analysis/lanes/lane_step.h"
 #include "isa_checks/decode/instruction_class.h"
 #include <algorithm>
+#include <string>
 #include <string_view>
 
 namespace kiln::isa {
 
-enum class LaneOp : std::uint8_t {
-  unknown, // makes its results unknown
-  none,    // has no result in a register
-  mov,
-  add,
-  sub,
-  subrev,
-  mul,
-  shl,
-  shlrev,
-  shr,
-  shrrev,
-  ashr,
-  ashrrev,
-  band,
-  bor,
-  bxor,
-  bnot,
-  lshl_add,
-  lshl_or,
-  and_or,
-  add_lshl,
-  add3,
-  or3,
-  xad,
-  mad,
-  bfe,
-  andn2,
-  mad64,
-  lshl_add64,
-  shl64rev,
-  mbcnt_lo,
-  mbcnt_hi,
-  cndmask,
-  compare,
-  readfirstlane,
-  umin,
-  umax,
-  saveexec, // of any kind
-  join,     // of values on two paths: no instruction's
+using Text = std::string_view;
+using u32 = std::uint32_t;
+using Operation = Maybe (*)(const LaneValue&, const LaneValue&);
+
+// An operation of one result and up to three sources, in 32 bits, and the instructions that do it.
+struct LaneOp {
+  std::array<Text, 5> names; // without suffix
+  Maybe (*result)(const Maybe& a, const Maybe& b, const Maybe& c);
+  bool narrows = false; // the result has no bit that `a` has not
 };
 
 namespace {
 
-using Text = std::string_view;
-using u32 = std::uint32_t;
-
-struct Named {
-  Text name;
-  LaneOp op;
-};
-
-// Vector instructions, without suffix. 24-bit forms are what compilers use where they know that 24 bits suffice.
-constexpr Named vector_ops[] = {{"v_mov_b32", LaneOp::mov},
-                                {"v_add_u32", LaneOp::add},
-                                {"v_add_co_u32", LaneOp::add},
-                                {"v_add_i32", LaneOp::add},
-                                {"v_sub_u32", LaneOp::sub},
-                                {"v_sub_co_u32", LaneOp::sub},
-                                {"v_sub_i32", LaneOp::sub},
-                                {"v_subrev_u32", LaneOp::subrev},
-                                {"v_subrev_co_u32", LaneOp::subrev},
-                                {"v_mul_lo_u32", LaneOp::mul},
-                                {"v_mul_u32_u24", LaneOp::mul},
-                                {"v_mul_i32_i24", LaneOp::mul},
-                                {"v_lshlrev_b32", LaneOp::shlrev},
-                                {"v_lshrrev_b32", LaneOp::shrrev},
-                                {"v_ashrrev_i32", LaneOp::ashrrev},
-                                {"v_and_b32", LaneOp::band},
-                                {"v_or_b32", LaneOp::bor},
-                                {"v_xor_b32", LaneOp::bxor},
-                                {"v_not_b32", LaneOp::bnot},
-                                {"v_lshl_add_u32", LaneOp::lshl_add},
-                                {"v_lshl_or_b32", LaneOp::lshl_or},
-                                {"v_and_or_b32", LaneOp::and_or},
-                                {"v_add_lshl_u32", LaneOp::add_lshl},
-                                {"v_add3_u32", LaneOp::add3},
-                                {"v_or3_b32", LaneOp::or3},
-                                {"v_xad_u32", LaneOp::xad},
-                                {"v_mad_u32_u24", LaneOp::mad},
-                                {"v_mad_i32_i24", LaneOp::mad},
-                                {"v_bfe_u32", LaneOp::bfe},
-                                {"v_mad_u64_u32", LaneOp::mad64},
-                                {"v_mad_i64_i32", LaneOp::mad64},
-                                {"v_lshl_add_u64", LaneOp::lshl_add64},
-                                {"v_lshlrev_b64", LaneOp::shl64rev},
-                                {"v_mbcnt_lo_u32_b32", LaneOp::mbcnt_lo},
-                                {"v_mbcnt_hi_u32_b32", LaneOp::mbcnt_hi},
-                                {"v_cndmask_b32", LaneOp::cndmask},
-                                {"v_readfirstlane_b32", LaneOp::readfirstlane},
-                                {"v_min_u32", LaneOp::umin},
-                                {"v_max_u32", LaneOp::umax},
-                                {"v_nop", LaneOp::none}};
-
-constexpr Named scalar_ops[] = {{"s_mov_b32", LaneOp::mov},   {"s_movk_i32", LaneOp::mov}, {"s_add_u32", LaneOp::add},
-                                {"s_add_i32", LaneOp::add},   {"s_sub_u32", LaneOp::sub},  {"s_sub_i32", LaneOp::sub},
-                                {"s_mul_i32", LaneOp::mul},   {"s_lshl_b32", LaneOp::shl}, {"s_lshr_b32", LaneOp::shr},
-                                {"s_ashr_i32", LaneOp::ashr}, {"s_and_b32", LaneOp::band}, {"s_or_b32", LaneOp::bor},
-                                {"s_xor_b32", LaneOp::bxor},  {"s_not_b32", LaneOp::bnot}, {"s_andn2_b32", LaneOp::andn2}};
-constexpr Named scalar64_ops[] = {{"s_mov_b64", LaneOp::mov},  {"s_and_b64", LaneOp::band}, {"s_or_b64", LaneOp::bor},
-                                  {"s_xor_b64", LaneOp::bxor}, {"s_not_b64", LaneOp::bnot}, {"s_andn2_b64", LaneOp::andn2}};
-
-template <std::size_t N> LaneOp find(const Named (&table)[N], Text name) {
-  for (const Named& n : table)
-    if (n.name == name) return n.op;
-  return LaneOp::unknown;
+Maybe both(const Maybe& a, const Maybe& b, Operation f) { return a && b ? f(*a, *b) : std::nullopt; }
+template <Operation f> Maybe two(const Maybe& a, const Maybe& b, const Maybe&) { return both(a, b, f); }
+template <Operation f> Maybe reversed(const Maybe& a, const Maybe& b, const Maybe&) { return both(b, a, f); }
+template <Operation f, Operation g> Maybe three(const Maybe& a, const Maybe& b, const Maybe& c) { return both(both(a, b, f), c, g); }
+Maybe first(const Maybe& a, const Maybe&, const Maybe&) { return a; }
+Maybe inverted(const Maybe& a, const Maybe&, const Maybe&) { return both(a, constant_value(~u32{0}), bit_xor); }
+Maybe and_inverted(const Maybe& a, const Maybe& b, const Maybe&) { return both(a, inverted(b, {}, {}), bit_and); }
+Maybe shift_logical(const LaneValue& a, const LaneValue& n) { return shift_right(a, n, false); }
+Maybe shift_arithmetic(const LaneValue& a, const LaneValue& n) { return shift_right(a, n, true); }
+// The low half of 64 bits: no bit of the high one comes into it.
+Maybe shift_left_wide(const Maybe& n, const Maybe& a, const Maybe&) {
+  return n && n->constant() && *n->constant() < 32 ? both(a, n, shift_left) : std::nullopt;
+}
+Maybe bit_field(const Maybe& a, const Maybe& b, const Maybe& c) {
+  const auto width = c ? c->constant() : std::nullopt;
+  return width ? both(both(a, b, shift_logical), constant_value((u32{1} << (*width & 31U)) - 1), bit_and) : std::nullopt;
+}
+template <bool least> Maybe extreme(const LaneValue& a, const LaneValue& b) {
+  if (!a.known() || !b.known()) return a.uniform() && b.uniform() ? Maybe(uniform_value()) : std::nullopt;
+  LaneValue v;
+  for (std::size_t i = 0; i < v.lane.size(); ++i) v.lane[i] = least ? std::min(a.lane[i], b.lane[i]) : std::max(a.lane[i], b.lane[i]);
+  return v;
+}
+template <bool high> Maybe count_below(const Maybe& a, const Maybe& b, const Maybe&) {
+  if (!a || a->constant() != ~u32{0}) return std::nullopt;
+  LaneValue below; // lanes below this one, in its half of the wave
+  for (u32 i = 0; i < below.lane.size(); ++i) below.lane[i] = high ? std::max(i, 32U) - 32 : std::min(i, 32U);
+  return both(below, b, add);
 }
 
-Maybe both(const Maybe& a, const Maybe& b, Maybe (*f)(const LaneValue&, const LaneValue&)) { return a && b ? f(*a, *b) : std::nullopt; }
+// 24-bit forms are what compilers use where they know that 24 bits suffice.
+constexpr LaneOp operations[] = {
+    {{}, two<isa::join>}, // of values on two paths: no instruction's
+    {{"v_mov_b32", "s_mov_b32", "s_movk_i32", "s_mov_b64"}, first},
+    {{"v_add_u32", "v_add_co_u32", "v_add_i32", "s_add_u32", "s_add_i32"}, two<add>},
+    {{"v_sub_u32", "v_sub_co_u32", "v_sub_i32", "s_sub_u32", "s_sub_i32"}, two<subtract>},
+    {{"v_subrev_u32", "v_subrev_co_u32"}, reversed<subtract>},
+    {{"v_mul_lo_u32", "v_mul_u32_u24", "v_mul_i32_i24", "s_mul_i32"}, two<multiply>},
+    {{"s_lshl_b32"}, two<shift_left>},
+    {{"v_lshlrev_b32"}, reversed<shift_left>},
+    {{"s_lshr_b32"}, two<shift_logical>},
+    {{"v_lshrrev_b32"}, reversed<shift_logical>},
+    {{"s_ashr_i32"}, two<shift_arithmetic>},
+    {{"v_ashrrev_i32"}, reversed<shift_arithmetic>},
+    {{"v_and_b32", "s_and_b32", "s_and_b64"}, two<bit_and>, true},
+    {{"v_or_b32", "s_or_b32", "s_or_b64"}, two<bit_or>},
+    {{"v_xor_b32", "s_xor_b32", "s_xor_b64"}, two<bit_xor>},
+    {{"v_not_b32", "s_not_b32", "s_not_b64"}, inverted},
+    {{"s_andn2_b32", "s_andn2_b64"}, and_inverted, true},
+    {{"v_lshl_add_u32", "v_lshl_add_u64"}, three<shift_left, add>},
+    {{"v_lshl_or_b32"}, three<shift_left, bit_or>},
+    {{"v_and_or_b32"}, three<bit_and, bit_or>},
+    {{"v_add_lshl_u32"}, three<add, shift_left>},
+    {{"v_add3_u32"}, three<add, add>},
+    {{"v_or3_b32"}, three<bit_or, bit_or>},
+    {{"v_xad_u32"}, three<bit_xor, add>},
+    {{"v_mad_u32_u24", "v_mad_i32_i24", "v_mad_u64_u32", "v_mad_i64_i32"}, three<multiply, add>},
+    {{"v_bfe_u32"}, bit_field},
+    {{"v_lshlrev_b64"}, shift_left_wide},
+    {{"v_mbcnt_lo_u32_b32"}, count_below<false>},
+    {{"v_mbcnt_hi_u32_b32"}, count_below<true>},
+    {{"v_min_u32"}, two<extreme<true>>},
+    {{"v_max_u32"}, two<extreme<false>>},
+};
 
-// One result of up to three sources, in 32 bits. More than 60 lines: one line an operation.
-Maybe calculate(LaneOp op, const Maybe& a, const Maybe& b, const Maybe& c) {
-  const auto shr = [](const Maybe& x, const Maybe& n, bool arithmetic) { return x && n ? shift_right(*x, *n, arithmetic) : std::nullopt; };
-  switch (op) {
-  case LaneOp::mov: return a;
-  case LaneOp::add: return both(a, b, add);
-  case LaneOp::sub: return both(a, b, subtract);
-  case LaneOp::subrev: return both(b, a, subtract);
-  case LaneOp::mul: return both(a, b, multiply);
-  case LaneOp::shl: return both(a, b, shift_left);
-  case LaneOp::shlrev: return both(b, a, shift_left);
-  case LaneOp::shr: return shr(a, b, false);
-  case LaneOp::shrrev: return shr(b, a, false);
-  case LaneOp::ashr: return shr(a, b, true);
-  case LaneOp::ashrrev: return shr(b, a, true);
-  case LaneOp::band: return both(a, b, bit_and);
-  case LaneOp::bor: return both(a, b, bit_or);
-  case LaneOp::bxor: return both(a, b, bit_xor);
-  case LaneOp::bnot: return both(a, constant_value(~u32{0}), bit_xor);
-  case LaneOp::andn2: return both(a, both(b, constant_value(~u32{0}), bit_xor), bit_and);
-  case LaneOp::lshl_add:
-  case LaneOp::lshl_add64: return both(both(a, b, shift_left), c, add);
-  case LaneOp::lshl_or: return both(both(a, b, shift_left), c, bit_or);
-  case LaneOp::and_or: return both(both(a, b, bit_and), c, bit_or);
-  case LaneOp::add_lshl: return both(both(a, b, add), c, shift_left);
-  case LaneOp::add3: return both(both(a, b, add), c, add);
-  case LaneOp::or3: return both(both(a, b, bit_or), c, bit_or);
-  case LaneOp::xad: return both(both(a, b, bit_xor), c, add);
-  case LaneOp::mad:
-  case LaneOp::mad64: return both(both(a, b, multiply), c, add);
-  case LaneOp::shl64rev: return a && a->constant() && *a->constant() < 32 ? both(b, a, shift_left) : std::nullopt;
-  case LaneOp::bfe: {
-    const auto width = c ? c->constant() : std::nullopt;
-    return width ? both(shr(a, b, false), constant_value((u32{1} << (*width & 31U)) - 1), bit_and) : std::nullopt;
-  }
-  case LaneOp::umin:
-  case LaneOp::umax: {
-    if (!a || !b || !a->known() || !b->known()) return a && b && a->uniform() && b->uniform() ? Maybe(uniform_value()) : std::nullopt;
-    LaneValue v;
-    for (std::size_t i = 0; i < v.lane.size(); ++i)
-      v.lane[i] = op == LaneOp::umin ? std::min(a->lane[i], b->lane[i]) : std::max(a->lane[i], b->lane[i]);
-    return v;
-  }
-  case LaneOp::mbcnt_lo:
-  case LaneOp::mbcnt_hi: {
-    if (!a || a->constant() != ~u32{0}) return std::nullopt;
-    LaneValue below; // lanes below this one, in its half of the wave
-    for (u32 i = 0; i < below.lane.size(); ++i) below.lane[i] = op == LaneOp::mbcnt_lo ? std::min(i, 32U) : std::max(i, 32U) - 32;
-    return both(below, b, add);
-  }
-  case LaneOp::join: return both(a, b, isa::join);
-  default: return std::nullopt;
-  }
+const LaneOp* find(Text name) {
+  for (const LaneOp& op : operations)
+    if (std::ranges::find(op.names, name) != op.names.end()) return &op;
+  return nullptr;
 }
 
 class Interpreter {
 public:
   Interpreter(const Operands& operands, LaneState& state, LaneValues& values) : o_(operands), state_(state), values_(values) {}
 
-  void vector(LaneOp op, const Instruction& instruction) {
-    if (op == LaneOp::compare) return compare(instruction);
-    if (op == LaneOp::readfirstlane) return read_first_lane();
-    if (op == LaneOp::none || o_.count == 0) return;
+  void vector(const LaneStep& step, const Instruction& instruction) {
+    if (step.kind == LaneStep::Kind::compares) return compare(instruction);
+    if (step.kind == LaneStep::Kind::reads_first_lane) return read_first_lane();
+    if (step.kind == LaneStep::Kind::nothing || o_.count == 0) return;
     const bool plain = o_.modifiers.find("clamp") == Text::npos;
     const bool sdwa = instruction.mnemonic.ends_with("_sdwa");
     const bool part = o_.modifiers.find("op_sel:") != Text::npos ||
@@ -186,24 +106,24 @@ public:
     const bool permuted = part || o_.modifiers.find("row_") != Text::npos || o_.modifiers.find("quad_perm") != Text::npos ||
                           o_.modifiers.find("wave_") != Text::npos;
     std::uint32_t result = unknown_value;
-    if (op != LaneOp::unknown && plain && !permuted) {
-      const std::size_t first = instruction.mnemonic.find("_co_") != std::string::npos || op == LaneOp::mad64 ? 2 : 1;
-      if (op == LaneOp::cndmask) result = sdwa ? unknown_value : values_.number(choose());
+    if (plain && !permuted) {
+      const Text m = instruction.mnemonic;
+      const std::size_t from =
+          m.find("_co_") != Text::npos || m.starts_with("v_mad_u64_") || m.starts_with("v_mad_i64_") ? 2 : 1; // a carry
+      if (step.kind == LaneStep::Kind::chooses) result = sdwa ? unknown_value : values_.number(choose());
       else if (sdwa)
-        result = values_.number(calculate(op, selected(first, "src0_sel:"), selected(first + 1, "src1_sel:"), source(first + 2)));
-      else result = values_.apply(op, number(first), number(first + 1), number(first + 2));
+        result = values_.number(step.op->result(selected(from, "src0_sel:"), selected(from + 1, "src1_sel:"), source(from + 2)));
+      else result = values_.apply(step.op, number(from), number(from + 1), number(from + 2));
     }
     write(o_[0], result);
     forget_scalar_result();
   }
 
-  void scalar(LaneOp op, bool pair, Text mnemonic) {
+  void scalar(const LaneOp* op, bool pair, Text mnemonic) {
     if (o_.count == 0 || !o_[0].is(Operand::Kind::registers)) return;
     const RegisterRange to = o_[0].registers;
-    if (op == LaneOp::unknown) return set_scalar(to, unknown_value, unknown_value, false);
-    if (op == LaneOp::saveexec) return;
-    const bool narrows = to.first == reg::exec && (op == LaneOp::band || op == LaneOp::andn2) && o_.count > 1 &&
-                         o_[1].is(Operand::Kind::registers) && o_[1].registers.first == reg::exec;
+    const bool narrows =
+        to.first == reg::exec && op->narrows && o_.count > 1 && o_[1].is(Operand::Kind::registers) && o_[1].registers.first == reg::exec;
     std::uint32_t low = values_.apply(op, number(1, 0), number(2, 0), unknown_value);
     if (mnemonic == "s_movk_i32" && low != unknown_value) // 16 bits, signed
       low = values_.constant(static_cast<u32>(static_cast<std::int16_t>(values_.value(low)->lane[0])));
@@ -214,18 +134,14 @@ public:
   // s_KIND_saveexec_b64 D, S: D = EXEC, EXEC = S KIND EXEC.
   void save_exec(Text mnemonic) {
     if (o_.count < 2 || !o_[0].is(Operand::Kind::registers)) return;
-    const LaneOp kind = mnemonic.starts_with("s_and_")     ? LaneOp::band
-                        : mnemonic.starts_with("s_or_")    ? LaneOp::bor
-                        : mnemonic.starts_with("s_xor_")   ? LaneOp::bxor
-                        : mnemonic.starts_with("s_andn2_") ? LaneOp::andn2
-                                                           : LaneOp::unknown;
+    const LaneOp* const kind = find(std::string(mnemonic.substr(0, mnemonic.find("_saveexec"))) + "_b64");
     std::uint32_t old[2], now[2];
     for (std::uint16_t half = 0; half < 2; ++half) {
       old[half] = state_.get(static_cast<std::uint16_t>(reg::exec + half));
       now[half] = values_.apply(kind, number(1, half), old[half], unknown_value);
     }
     set_scalar(o_[0].registers, old[0], old[1], false);
-    set_scalar({reg::exec, 2}, now[0], now[1], kind == LaneOp::band);
+    set_scalar({reg::exec, 2}, now[0], now[1], mnemonic.starts_with("s_and_"));
   }
 
   void forget(const RegisterUse& use) {
@@ -350,37 +266,39 @@ private:
 
 } // namespace
 
-std::uint32_t LaneValues::apply(LaneOp op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+std::uint32_t LaneValues::apply(const LaneOp* op, std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   constexpr unsigned bits = 19; // of a number: max_values of lane_addresses.cpp, and a block's worth behind it
-  const std::uint64_t key = ((static_cast<std::uint64_t>(op) << bits | a) << bits | b) << bits | c;
+  if (op == nullptr) return unknown_value;
+  const std::uint64_t key = ((static_cast<std::uint64_t>(op - operations) << bits | a) << bits | b) << bits | c;
   const auto [at, fresh] = applied_.try_emplace(key, unknown_value);
-  if (fresh) at->second = number(calculate(op, value(a), value(b), value(c)));
+  if (fresh) at->second = number(op->result(value(a), value(b), value(c)));
   return at->second;
 }
 
-std::uint32_t LaneValues::join(std::uint32_t a, std::uint32_t b) { return apply(LaneOp::join, a, b, unknown_value); }
+std::uint32_t LaneValues::join(std::uint32_t a, std::uint32_t b) { return apply(&operations[0], a, b, unknown_value); }
 
 LaneStep lane_step_of(const Instruction& instruction) {
-  const Text m = instruction.mnemonic;
+  using Kind = LaneStep::Kind;
+  const Text m = instruction.mnemonic, name = base_mnemonic(m);
   LaneStep step;
   if (!instruction.valid) return step;
   step.vector = m.starts_with("v_");
-  if (step.vector) {
-    step.op = m.starts_with("v_cmp") ? LaneOp::compare : find(vector_ops, base_mnemonic(m));
-  } else if (m.starts_with("s_")) {
-    step.scalar64 = m.ends_with("_b64") && find(scalar64_ops, m) != LaneOp::unknown;
-    step.op = m.find("_saveexec_") != Text::npos ? LaneOp::saveexec : step.scalar64 ? find(scalar64_ops, m) : find(scalar_ops, m);
-  }
+  step.op = find(name);
+  if (m.starts_with("v_cmp")) step.kind = Kind::compares;
+  else if (name == "v_cndmask_b32") step.kind = Kind::chooses;
+  else if (name == "v_readfirstlane_b32") step.kind = Kind::reads_first_lane;
+  else if (name == "v_nop") step.kind = Kind::nothing;
+  else if (m.find("_saveexec_") != Text::npos) step.kind = Kind::saves_exec;
+  else if (step.op != nullptr) step.kind = Kind::calculates;
   return step;
 }
 
 void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state, LaneValues& values) {
   Interpreter run(operands, state, values);
-  const bool memory = memory_op(instruction).has_value();
-  if (memory || step.op == LaneOp::unknown) run.forget(instruction.use);
-  else if (step.op == LaneOp::saveexec) run.save_exec(instruction.mnemonic);
-  else if (step.vector) run.vector(step.op, instruction);
-  else run.scalar(step.op, step.scalar64, instruction.mnemonic);
+  if (instruction.memory || step.kind == LaneStep::Kind::unknown) run.forget(instruction.use);
+  else if (step.kind == LaneStep::Kind::saves_exec) run.save_exec(instruction.mnemonic);
+  else if (step.vector) run.vector(step, instruction);
+  else run.scalar(step.op, instruction.mnemonic.ends_with("_b64"), instruction.mnemonic);
 }
 
 } // namespace kiln::isa

@@ -12,7 +12,7 @@ namespace kiln::isa {
 
 inline constexpr std::uint32_t unknown_value = 0, unknown_uniform = 1, all_ones = 2; // numbers of values
 
-enum class LaneOp : std::uint8_t;
+struct LaneOp;
 
 // Every value that occurs, once.
 class LaneValues {
@@ -24,7 +24,7 @@ public:
   Maybe value(std::uint32_t number) const { return number == unknown_value ? std::nullopt : Maybe(values_[number]); }
   std::size_t size() const { return values_.size(); }
   // What an operation makes of values, worked out once: fixpoints, and the waves of a workgroup, repeat themselves.
-  std::uint32_t apply(LaneOp op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
+  std::uint32_t apply(const LaneOp* op, std::uint32_t a, std::uint32_t b, std::uint32_t c);
   std::uint32_t join(std::uint32_t a, std::uint32_t b);
 
 private:
@@ -56,8 +56,9 @@ private:
 };
 
 struct LaneStep {
-  LaneOp op{};
-  bool vector = false, scalar64 = false;
+  enum class Kind : std::uint8_t { unknown, nothing, calculates, chooses, compares, reads_first_lane, saves_exec } kind = Kind::unknown;
+  const LaneOp* op = nullptr; // that calculates
+  bool vector = false;
 };
 LaneStep lane_step_of(const Instruction& instruction);
 void apply_lane_step(const LaneStep& step, const Instruction& instruction, const Operands& operands, LaneState& state, LaneValues& values);
