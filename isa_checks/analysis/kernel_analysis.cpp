@@ -12,13 +12,6 @@ bool KernelAnalysis::is_innermost(std::size_t loop) const {
   return std::none_of(program.loops.begin(), program.loops.end(), [loop](const Loop& other) { return other.parent == loop; });
 }
 
-std::vector<std::size_t> KernelAnalysis::instructions_of(std::size_t loop) const {
-  std::vector<std::size_t> result;
-  for (const std::size_t b : program.loops[loop].blocks)
-    for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i) result.push_back(i);
-  return result;
-}
-
 KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassembler& disassembler, const AnalysisOptions& options) {
   KernelAnalysis result;
   result.target = &object.target();

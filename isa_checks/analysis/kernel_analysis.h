@@ -51,7 +51,7 @@ struct KernelAnalysis {
   const Instruction& instruction(std::size_t index) const { return program.instructions[index]; }
   std::string_view mnemonic(std::size_t index) const { return program.instructions[index].mnemonic; }
   // The instructions of a loop, inner loops included, by address.
-  std::vector<std::size_t> instructions_of(std::size_t loop) const;
+  std::vector<std::size_t> instructions_of(std::size_t loop) const { return program.instructions_of(program.loops[loop].blocks); }
 };
 
 // The result points into the bytes of `object`, which must live as long (a copy of it will do).

@@ -201,6 +201,13 @@ bool Program::dominates(std::size_t a, std::size_t b) const {
   return b == a;
 }
 
+std::vector<std::size_t> Program::instructions_of(const std::vector<std::size_t>& some_blocks) const {
+  std::vector<std::size_t> result;
+  for (const std::size_t b : some_blocks)
+    for (std::size_t i = blocks[b].begin; i < blocks[b].end; ++i) result.push_back(i);
+  return result;
+}
+
 std::size_t Program::block_of(std::size_t instruction) const {
   const auto after = std::upper_bound(blocks.begin(), blocks.end(), instruction,
                                       [](std::size_t index, const Block& block) { return index < block.begin; });

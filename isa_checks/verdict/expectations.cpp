@@ -157,8 +157,7 @@ private:
   }
   template <class Wanted> Moved moved_in(std::size_t loop, const WidthExpectation& e, Wanted wanted) const {
     Moved result;
-    for (const std::size_t b : p_.loops[loop].blocks)
-      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i) add_moved(result, e, i, wanted);
+    for (const std::size_t i : in_loop(loop)) add_moved(result, e, i, wanted);
     return result;
   }
   template <class Wanted> void add_moved(Moved& sum, const WidthExpectation& e, std::size_t index, Wanted wanted) const {
@@ -204,9 +203,7 @@ private:
     Moved outside;
     std::vector<bool> inside(p_.instructions.size());
     for (const std::size_t loop : streaming_)
-      for (const std::size_t b : p_.loops[loop].blocks)
-        std::fill(inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].begin),
-                  inside.begin() + static_cast<std::ptrdiff_t>(p_.blocks[b].end), true);
+      for (const std::size_t i : in_loop(loop)) inside[i] = true;
     for (std::size_t i = 0; i < p_.instructions.size(); ++i)
       if (!inside[i]) add_moved(outside, e.loads_outside_loops, i, is_load);
     add(judged("loads_outside_loops", e.loads_outside_loops, std::move(outside)));
@@ -216,9 +213,8 @@ private:
     std::vector<std::string> evidence;
     std::uint32_t found = 0;
     for (const std::size_t loop : streaming_)
-      for (const std::size_t b : p_.loops[loop].blocks)
-        for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
-          if (p_.instructions[i].mnemonic == "s_barrier" && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
+      for (const std::size_t i : in_loop(loop))
+        if (p_.instructions[i].mnemonic == "s_barrier" && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
     at_most("max_loop_barriers", most, found, std::move(evidence));
   }
 
@@ -234,9 +230,7 @@ private:
     at_least("min_loop_wait", least, lowest, lowest ? std::to_string(*lowest) : "no wait in a loop that loads", std::move(evidence));
   }
   bool lies_in_streaming(std::size_t loop) const {
-    for (; loop != nothing; loop = p_.loops[loop].parent)
-      if (std::ranges::find(streaming_, loop) != streaming_.end()) return true;
-    return false;
+    return p_.any_around(loop, [&](std::size_t l) { return std::ranges::find(streaming_, l) != streaming_.end(); });
   }
 
   // Moves to and from AGPRs, and to and from lanes of VGPRs, where registers of that kind are spilled.
@@ -250,27 +244,20 @@ private:
     std::size_t found = 0;
     for (const LoopFlight& flight : waits.loops) {
       if (!is_asked_about(flight, waits)) continue;
-      for (const std::size_t b : p_.loops[flight.loop].blocks)
-        for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
-          if (moves(p_.instructions[i].mnemonic) && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
+      for (const std::size_t i : in_loop(flight.loop))
+        if (moves(p_.instructions[i].mnemonic) && ++found <= max_evidence) evidence.push_back(at(p_.instructions[i]));
     }
     add({"spills_in_loops", "none", plural(found, "move"), found == 0, std::move(evidence)});
   }
 
   bool in_loading_loop(std::size_t loop, const WaitAnalysis& waits) const {
-    for (; loop != nothing; loop = p_.loops[loop].parent)
-      if (waits.loops[loop].loads > 0) return true;
-    return false;
+    return p_.any_around(loop, [&](std::size_t l) { return waits.loops[l].loads > 0; });
   }
 
   // Whether the loop has what Expectations::in_loops_with asks for, and is innermost then.
   bool is_meant(std::size_t loop, const WaitAnalysis& waits) const {
     if (in_loops_with_.empty()) return true;
-    if (!is_innermost(loop, waits)) return false;
-    for (const std::size_t b : p_.loops[loop].blocks)
-      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
-        if (p_.instructions[i].mnemonic.starts_with(in_loops_with_)) return true;
-    return false;
+    return is_innermost(loop, waits) && has(loop, in_loops_with_);
   }
 
   // An innermost loop that loads, and has what in_loops_with asks for.
@@ -281,15 +268,13 @@ private:
   // But for loops that poll a flag, which sleep and load nothing.
   bool is_innermost(std::size_t loop, const WaitAnalysis& waits) const {
     for (std::size_t other = 0; other < p_.loops.size(); ++other)
-      if (p_.loops[other].parent == loop && (waits.loops[other].loads > 0 || !sleeps(p_.loops[other]))) return false;
+      if (p_.loops[other].parent == loop && (waits.loops[other].loads > 0 || !has(other, "s_sleep"))) return false;
     return true;
   }
 
-  bool sleeps(const Loop& loop) const {
-    for (const std::size_t b : loop.blocks)
-      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
-        if (p_.instructions[i].mnemonic == "s_sleep") return true;
-    return false;
+  std::vector<std::size_t> in_loop(std::size_t loop) const { return p_.instructions_of(p_.loops[loop].blocks); }
+  bool has(std::size_t loop, std::string_view prefix) const {
+    return std::ranges::any_of(in_loop(loop), [&](std::size_t i) { return p_.instructions[i].mnemonic.starts_with(prefix); });
   }
 
   void bytes_in_flight(std::uint32_t least, const WaitAnalysis& waits) {

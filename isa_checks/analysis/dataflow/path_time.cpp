@@ -67,9 +67,7 @@ template <class Visit> void each_on(const Program& p, const FlowPath& path, std:
 }
 
 bool in_loop(const Program& p, std::size_t block, std::size_t loop) {
-  for (std::size_t l = p.blocks[block].loop; l != nothing; l = p.loops[l].parent)
-    if (l == loop) return true;
-  return false;
+  return p.any_around(p.blocks[block].loop, [loop](std::size_t l) { return l == loop; });
 }
 
 } // namespace

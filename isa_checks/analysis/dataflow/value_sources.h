@@ -59,7 +59,6 @@ private:
   };
   void find_lanes();
   std::optional<std::uint16_t> lane_slot(std::size_t i, std::size_t reg_operand, std::size_t lane_operand) const;
-  void add_sources(std::size_t i);
   void look_at(std::size_t i);
 
   template <class Read> void each_half(std::size_t i, bool upper, Read read) const {

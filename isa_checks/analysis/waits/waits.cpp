@@ -223,12 +223,10 @@ private:
   LoopFlight flight(std::size_t index) const {
     const Loop& loop = p_.loops[index];
     LoopFlight result{.loop = index};
-    for (const std::size_t b : loop.blocks)
-      for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
-        if (uses_[i].load_bytes > 0) {
-          ++result.loads;
-          result.bytes_a_trip += uses_[i].load_bytes * lanes;
-        }
+    for (const std::size_t i : p_.instructions_of(loop.blocks)) {
+      result.loads += uses_[i].load_bytes > 0;
+      result.bytes_a_trip += uses_[i].load_bytes * lanes;
+    }
     if (result.loads == 0 || !in_[loop.header] || exhausted()) return result;
     WaitState state = *in_[loop.header];
     state.forget_distances();

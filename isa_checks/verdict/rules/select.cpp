@@ -43,10 +43,7 @@ Instructions steady_instructions(const KernelAnalysis& kernel, std::size_t loop)
     std::set_intersection(common.begin(), common.end(), chain.begin(), chain.end(), std::back_inserter(both));
     common = std::move(both);
   }
-  Instructions result;
-  for (const std::size_t b : common)
-    for (std::size_t i = kernel.program.blocks[b].begin; i < kernel.program.blocks[b].end; ++i) result.push_back(i);
-  return result;
+  return kernel.program.instructions_of(common);
 }
 
 Instructions named(const KernelAnalysis& kernel, const Instructions& list, std::string_view prefix) {

@@ -20,9 +20,7 @@ bool loads_device(const KernelAnalysis& k, std::size_t i) {
 }
 
 bool inside(const KernelAnalysis& k, std::size_t instruction, std::size_t loop) {
-  for (std::size_t l = k.loop_of(instruction); l != nothing; l = k.program.loops[l].parent)
-    if (l == loop) return true;
-  return false;
+  return k.program.any_around(k.loop_of(instruction), [loop](std::size_t l) { return l == loop; });
 }
 
 std::string mnemonic_at(const KernelAnalysis& k, std::size_t i) { return fmt::format("{:#x} {}", k.instruction(i).address, k.mnemonic(i)); }
