@@ -2,6 +2,7 @@
 #include "isa_checks/cli/diff.h"
 #include "isa_checks/cli/report/report.h"
 #include "isa_checks/cli/scan_options.h"
+#include "isa_checks/cli/terminal.h"
 #include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
@@ -66,9 +67,7 @@ public:
 
 private:
   static void print_text(Streams& streams, const std::vector<KernelChange>& changes, std::size_t kernels, std::size_t regressions) {
-    const auto paint = [&](std::string_view code, const std::string& text) {
-      return streams.colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
-    };
+    const auto paint = [&](std::string_view code, const std::string& text) { return painted(streams.colour, code, text); };
     std::size_t added = 0, removed = 0;
     for (const KernelChange& c : changes) {
       added += c.added;

@@ -23,6 +23,14 @@ std::string printable(std::string text) {
   return text;
 }
 
+std::string painted(bool colour, std::string_view code, std::string_view text) {
+  return colour ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
+}
+
+std::string_view colour_of(Severity severity) {
+  return severity == Severity::error ? "1;31" : severity == Severity::warning ? "1;33" : "1;36";
+}
+
 ProgressLine::ProgressLine() : on_(is_terminal(STDERR_FILENO)) {}
 
 void ProgressLine::show(std::uint64_t done, std::uint64_t all, std::size_t kernels, std::size_t findings) {

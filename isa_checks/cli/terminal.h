@@ -1,8 +1,10 @@
 // Terminal: whether somebody looks at a stream, and a line that shows how far the work is.
 #pragma once
+#include "isa_checks/verdict/finding.h"
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace kiln::isa::cli {
 
@@ -12,6 +14,10 @@ bool wants_colour(int descriptor);
 
 // Names in files may hold anything: control characters, which a terminal would obey, become "?". Line feeds and tabs stay.
 std::string printable(std::string text);
+
+// The text in the colours of an ECMA-48 code, "1;31", if `colour` is asked for; and the code of a finding.
+std::string painted(bool colour, std::string_view code, std::string_view text);
+std::string_view colour_of(Severity severity);
 
 // One moving line on standard error, at most ten times a second; nothing at all when that is no terminal.
 class ProgressLine {

@@ -77,10 +77,8 @@ private:
   std::string text(const Key& key, const Group& group) const {
     const auto& [rule, severity, where] = key;
     const Finding& f = group.worst;
-    const std::string_view colour = severity == Severity::error ? "1;31" : severity == Severity::warning ? "1;33" : "1;36";
-    const std::string name(to_string(severity));
     std::string text = fmt::format("{} {}: {} in {}, {}, up to {:.0f} % of a kernel's clocks\n",
-                                   colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", colour, name) : name, rule, plural(group.findings, "finding"),
+                                   painted(colour_, colour_of(severity), to_string(severity)), rule, plural(group.findings, "finding"),
                                    plural(group.kernels, "kernel"), plural(group.places, "place"), 100 * f.share);
     text += fmt::format("    {}\n", printable(f.message));
     if (!f.file.empty()) text += fmt::format("    src: {}:{}\n", printable(f.file), f.line);

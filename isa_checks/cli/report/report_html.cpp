@@ -136,33 +136,6 @@ Json waits_json(const KernelAnalysis& a) {
   return list;
 }
 
-// Bytes and widths by space and direction, and the classes that occur.
-Json mix_json(const KernelFacts& f) {
-  Json classes = Json::object(), memory = Json::array();
-  for (std::size_t c = 0; c < f.classes.size(); ++c)
-    if (f.classes[c] > 0) classes[std::string(to_string(static_cast<InstructionClass>(c)))] = f.classes[c];
-  for (const auto& [op, count] : f.memory)
-    memory.push_back({{"space", to_string(op.space)},
-                      {"direction", to_string(op.direction)},
-                      {"bytes", op.bytes},
-                      {"to_lds", op.to_lds},
-                      {"count", count}});
-  return {{"classes", classes}, {"memory", memory}};
-}
-
-Json resources_json(const Resources& r) {
-  return {{"vgprs", r.vgprs},
-          {"arch_vgprs", r.arch_vgprs},
-          {"agprs", r.agprs},
-          {"sgprs", r.sgprs},
-          {"lds", r.lds_bytes},
-          {"scratch", r.scratch_bytes},
-          {"vgpr_spills", r.vgpr_spills},
-          {"sgpr_spills", r.sgpr_spills},
-          {"workgroup", r.workgroup_size},
-          {"workgroup_known", r.workgroup_size_known}};
-}
-
 Json findings_json(const KernelAnalysis& a, const std::vector<Finding>& list) {
   const auto by_instruction = findings_by_instruction(a.program, list);
   Json findings = Json::array();
@@ -189,7 +162,7 @@ Json row_json(const ScannedKernel& kernel) {
           {"name", readable_name(kernel.facts.kernel)},
           {"object", kernel.object},
           {"arch", kernel.facts.arch},
-          {"resources", {{"vgprs", r.vgprs}, {"sgprs", r.sgprs}, {"lds", r.lds_bytes}, {"scratch", r.scratch_bytes}}},
+          {"resources", {{"vgprs", r.vgprs}, {"sgprs", r.sgprs}, {"lds_bytes", r.lds_bytes}, {"scratch_bytes", r.scratch_bytes}}},
           {"occupancy", {{"waves", kernel.facts.occupancy.waves_per_simd}, {"max", max_waves_per_simd}}},
           {"instructions", kernel.facts.instructions},
           {"findings", findings}};
@@ -204,10 +177,11 @@ public:
     const LiveRegisters live = live_registers(a.program, a.uses);
     Json json = row_json(kernel);
     json["target"] = a.facts.target_id;
-    json["resources"] = resources_json(a.facts.resources);
+    const Json facts = Json::parse(to_json(a.facts));
+    json["resources"] = facts["resources"];
     json["occupancy"] = occupancy_json(a);
     json["code_bytes"] = a.facts.code_bytes;
-    json["mix"] = mix_json(a.facts);
+    json["mix"] = {{"classes", facts["classes"]}, {"memory", facts["memory"]}};
     json["loops"] = loops_json(a);
     json["waits"] = waits_json(a);
     json["flow"] = flow_json(a);

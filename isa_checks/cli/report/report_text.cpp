@@ -33,13 +33,11 @@ public:
   }
 
 private:
-  std::string paint(std::string_view code, std::string_view text) const {
-    return colour_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
-  }
+  std::string paint(std::string_view code, std::string_view text) const { return painted(colour_, code, text); }
 
   std::string text(const Finding& f) {
-    const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
-    std::string text = fmt::format("  {} {}: {}\n", paint(colour, to_string(f.severity)), paint("1", f.rule), printable(f.message));
+    std::string text =
+        fmt::format("  {} {}: {}\n", paint(colour_of(f.severity), to_string(f.severity)), paint("1", f.rule), printable(f.message));
     std::string place;
     if (f.address) place = fmt::format("{:#x} {}", *f.address, f.instruction);
     if (!f.others.empty()) place += fmt::format(", and {} more", f.others.size());

@@ -51,8 +51,8 @@ const COLUMNS = [
   {title: "Arch", value: k => k.arch, cell: k => k.arch},
   {title: "VGPRs", value: k => k.resources.vgprs, num: true},
   {title: "SGPRs", value: k => k.resources.sgprs, num: true},
-  {title: "LDS", value: k => k.resources.lds, num: true, cell: k => k.resources.lds ? bytes(k.resources.lds) : "–"},
-  {title: "Scratch", value: k => k.resources.scratch, num: true, cell: k => k.resources.scratch ? bytes(k.resources.scratch) : "–"},
+  {title: "LDS", value: k => k.resources.lds_bytes, num: true, cell: k => k.resources.lds_bytes ? bytes(k.resources.lds_bytes) : "–"},
+  {title: "Scratch", value: k => k.resources.scratch_bytes, num: true, cell: k => k.resources.scratch_bytes ? bytes(k.resources.scratch_bytes) : "–"},
   {title: "Waves per SIMD", value: k => k.occupancy.waves, cell: k => wave_boxes(k)},
   {title: "Instructions", value: k => k.instructions, num: true, cell: k => k.instructions.toLocaleString("en")}];
 
@@ -152,7 +152,7 @@ function occupancy_card(k) {
   const o = k.occupancy, r = k.resources;
   const limits = [["vgprs", "Vector registers", o.vgpr_waves, `${r.vgprs}, ${o.allocated_vgprs} allocated of ${o.vgprs_total}`],
     ["sgprs", "Scalar registers", o.sgpr_waves, String(r.sgprs)],
-    ["lds", "LDS", o.lds_waves, r.lds ? `${bytes(r.lds)}, ${bytes(o.allocated_lds)} allocated of ${bytes(o.lds_total)}` : "none"],
+    ["lds", "LDS", o.lds_waves, r.lds_bytes ? `${bytes(r.lds_bytes)}, ${bytes(o.allocated_lds)} allocated of ${bytes(o.lds_total)}` : "none"],
     ["wave_slots", "Wave slots", o.max, String(o.max)]];
   const track = waves => el("span", {class: "track"}, Array.from({length: o.max}, (_, i) => {
     const share = Math.max(0, Math.min(1, waves - i));
@@ -162,7 +162,7 @@ function occupancy_card(k) {
   const steps = o.step.trim().split("\n").slice(1).map(line => line.trim() + ".").join(" ").replace(/VGPRs/g, "vector registers").replace(/SGPRs/g, "scalar registers");
   return el("section", {class: "card"}, el("h2", {}, "Occupancy"),
     el("p", {}, el("span", {class: "big"}, String(Number(o.waves.toFixed(2)))), el("span", {class: "soft"}, ` of ${o.max} waves per SIMD, limited by ${LIMIT_NAMES[o.limit]}`)),
-    el("p", {class: "soft"}, `${plural(o.workgroups, "workgroup")} of ${r.workgroup} lanes per CU${r.workgroup_known ? "" : " (the size is not stated; the most is assumed)"}.`),
+    el("p", {class: "soft"}, `${plural(o.workgroups, "workgroup")} of ${r.workgroup_size} lanes per CU${r.workgroup_size_known ? "" : " (the size is not stated; the most is assumed)"}.`),
     el("div", {class: "limits"}, rows), el("p", {class: "caption"}, steps));
 }
 function mix_card(k) {
@@ -174,7 +174,7 @@ function mix_card(k) {
   }
   const spills = r.vgpr_spills + r.sgpr_spills;
   const facts = [["Registers", r.agprs ? `${r.arch_vgprs} architectural + ${r.agprs} accumulation, ${r.sgprs} scalar` : `${r.vgprs} vector, ${r.sgprs} scalar`],
-    ["Scratch", `${bytes(r.scratch)} a lane` + (spills ? `, ${r.vgpr_spills} vector and ${r.sgpr_spills} scalar registers spilled` : "")],
+    ["Scratch", `${bytes(r.scratch_bytes)} a lane` + (spills ? `, ${r.vgpr_spills} vector and ${r.sgpr_spills} scalar registers spilled` : "")],
     ["Code", `${plural(k.instructions, "instruction")}, ${bytes(k.code_bytes)}`],
     ...Object.entries(memory).map(([name, list]) => [name.startsWith("lds") ? "LDS" + name.slice(3) : name[0].toUpperCase() + name.slice(1), list.sort((a, b) => b.bytes - a.bytes).map(m => `${m.count} × ${m.bytes} B`).join(", ")])];
   return el("section", {class: "card"}, el("h2", {}, "Instructions and memory"),
