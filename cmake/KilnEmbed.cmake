@@ -1,15 +1,17 @@
-# kiln_embed_headers(var folder [more headers]): a generated source that holds every header under `folder` as text, by the name that device
-# code includes it by.
-function(kiln_embed_headers var folder)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.h)
+# kiln_embed(var folder pattern header "TYPE FUNCTION" [more files]): a generated source that holds every file under `folder` that matches
+# as text, by its name there: what FUNCTION, which `header` declares, gives a span of.
+function(kiln_embed var folder pattern header declared)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/${pattern})
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/ OUTPUT_VARIABLE more)
-  list(APPEND headers ${more})
-  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${folder}.cpp)
+  list(APPEND files ${more})
+  string(MAKE_C_IDENTIFIER ${folder} name)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_${name}.cpp)
+  set(script ${PROJECT_SOURCE_DIR}/cmake/embed.cmake)
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${PROJECT_SOURCE_DIR} -DFOLDER=${folder} "-DHEADERS=${headers}"
-            -P ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
-    DEPENDS ${headers} ${PROJECT_SOURCE_DIR}/cmake/embed.cmake
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${PROJECT_SOURCE_DIR} -DFOLDER=${folder} -DHEADER=${header} -DDECLARED=${declared}
+            "-DFILES=${files}" -P ${script}
+    DEPENDS ${files} ${script}
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${output} PARENT_SCOPE)
 endfunction()
@@ -25,17 +27,4 @@ function(kiln_embed_pages var folder)
     DEPENDS ${pages} ${PROJECT_SOURCE_DIR}/cmake/embed_pages.cmake
     COMMENT "Embedding ${folder}/" VERBATIM)
   set(${var} ${table} ${names} PARENT_SCOPE)
-endfunction()
-
-# kiln_embed_page_parts(var folder): a generated source that holds each file of `folder` as text, by name. See
-# isa_checks/cli/report/html.h.
-function(kiln_embed_page_parts var folder)
-  file(GLOB parts CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*)
-  set(output ${CMAKE_CURRENT_BINARY_DIR}/embedded_page_parts.cpp)
-  add_custom_command(
-    OUTPUT ${output}
-    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} "-DPARTS=${parts}" -P ${PROJECT_SOURCE_DIR}/cmake/embed_page_parts.cmake
-    DEPENDS ${parts} ${PROJECT_SOURCE_DIR}/cmake/embed_page_parts.cmake
-    COMMENT "Embedding ${folder}/" VERBATIM)
-  set(${var} ${output} PARENT_SCOPE)
 endfunction()

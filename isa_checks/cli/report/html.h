@@ -1,10 +1,14 @@
 // The files of cli/page, of which the HTML report is made, embedded at build time.
 #pragma once
+#include <span>
 #include <string_view>
 
 namespace kiln::isa::cli {
 
-// "page.html", "page.css", "page.js"; "" for a name that is none.
-std::string_view page_part(std::string_view name);
+struct PagePart {
+  std::string_view name; // "page.html", "page.css", "page.js"
+  std::string_view text;
+};
+std::span<const PagePart> page_parts();
 
 } // namespace kiln::isa::cli

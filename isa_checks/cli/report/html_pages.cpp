@@ -2,6 +2,7 @@
 #include "isa_checks/cli/report/html_pages.h"
 #include "isa_checks/cli/report/html.h"
 #include "isa_checks/error.h"
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,8 @@ namespace kiln::isa::cli {
 namespace {
 
 constexpr std::size_t max_data_bytes = HtmlPages::max_page_bytes - 200'000; // the rest is for the page itself
+
+std::string_view page_part(std::string_view name) { return std::ranges::find(page_parts(), name, &PagePart::name)->text; }
 
 void write_page(std::ostream& out, std::string_view head, std::string_view kernels) {
   const std::pair<std::string_view, std::string_view> parts[] = {
