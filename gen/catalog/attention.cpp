@@ -1,6 +1,6 @@
 // Attention of the catalogue: a contiguous or paged cache, of 8 bits with a scale for its keys and one for its values.
-#include "gen/catalog/attention.h"
 #include "gen/spec/attention.h"
+#include "gen/catalog/entries.h"
 #include "gen/spec/math.h"
 #include <cmath>
 

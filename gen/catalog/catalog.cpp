@@ -1,14 +1,6 @@
 // The catalogue: the spec of each entry, and its line in the registry.
 #include "gen/catalog/catalog.h"
-#include "gen/catalog/activations.h"
-#include "gen/catalog/attention.h"
-#include "gen/catalog/experts.h"
-#include "gen/catalog/lora.h"
-#include "gen/catalog/matrices.h"
-#include "gen/catalog/products.h"
-#include "gen/catalog/routing.h"
-#include "gen/catalog/sampling.h"
-#include "gen/catalog/states.h"
+#include "gen/catalog/entries.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include "gen/spec/names.h"
@@ -21,11 +13,7 @@ namespace {
 constexpr double norm_epsilon = 1e-6; // of RMS and layer norm: Llama's rms_norm_eps
 constexpr double min_absmax = 1e-12;  // keeps the scale of an all-zero row above zero
 
-Dim row_dim(const CatalogOptions& options) {
-  return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
-}
-Shape activation_shape(const CatalogOptions& options) { return {row_dim(options), options.cols}; }
-Expr activation(const char* name, const CatalogOptions& options) { return input(name, options.dtype, activation_shape(options)); }
+Shape activation_shape(const CatalogOptions& options) { return {dynamic_rows(options), options.cols}; }
 // One value a column: norm weights, biases.
 Expr column_vector(const char* name, const CatalogOptions& options) { return input(name, options.dtype, {options.cols}); }
 // One f32 for the whole tensor, in device memory, as quantisation toolkits leave it.
@@ -73,14 +61,14 @@ KernelSpec layernorm(const CatalogOptions& options) {
 
 KernelSpec embedding(const CatalogOptions& options) {
   const Expr table = input("table", options.dtype, {dynamic("vocabulary", 1), options.cols});
-  return KernelSpec("embedding").output("y", options.dtype, gather(table, input("ids", options.index, {row_dim(options), 1})));
+  return KernelSpec("embedding").output("y", options.dtype, gather(table, input("ids", options.index, {dynamic_rows(options), 1})));
 }
 
 // Rows are tokens; heads of a token may lie in a wider row, that of q, k and v together.
 Expr heads(const char* name, const CatalogOptions& options) {
-  return input(name, options.dtype, {row_dim(options), options.heads, options.cols}, Layout::strided);
+  return input(name, options.dtype, {dynamic_rows(options), options.heads, options.cols}, Layout::strided);
 }
-Expr of_token(const char* name, const CatalogOptions& options) { return input(name, options.index, {row_dim(options), 1, 1}); }
+Expr of_token(const char* name, const CatalogOptions& options) { return input(name, options.index, {dynamic_rows(options), 1, 1}); }
 
 // Turned by the angles of the token's position. The two tables may be halves of one.
 Expr turned(Expr x, const CatalogOptions& options) {
@@ -147,13 +135,13 @@ KernelSpec group_quant(const CatalogOptions& options) {
 }
 
 KernelSpec dequant(const CatalogOptions& options) {
-  const Expr q = input("q", options.fp8, activation_shape(options)), scale = input("scale", f32, {row_dim(options), 1});
+  const Expr q = input("q", options.fp8, activation_shape(options)), scale = input("scale", f32, {dynamic_rows(options), 1});
   return KernelSpec("dequant").output("y", options.dtype, q * scale);
 }
 
 KernelSpec group_dequant(const CatalogOptions& options) {
   const Expr q = input("q", options.fp8, activation_shape(options));
-  const Expr scale = input("scale", f32, {row_dim(options), group_count(options.cols, options.group)});
+  const Expr scale = input("scale", f32, {dynamic_rows(options), group_count(options.cols, options.group)});
   return KernelSpec("group_dequant").output("y", options.dtype, q * ungroup(scale, options.group, options.cols));
 }
 
@@ -196,6 +184,11 @@ KernelSpec cast_quant(const CatalogOptions& options) { return KernelSpec("cast_q
 
 // ---- the registry: one line an entry
 
+constexpr CatalogKind blocks{.blocks = true}, matrices{.matrices = true}, ranked_rows{.ranked = true}, of_experts{.experts = true},
+    of_heads{.rope = true}, of_state{.state = true}, mx_rows{.mx = true}, product{.gemm = true},
+    ranked_product{.gemm = true, .ranked = true}, mx_product{.gemm = true, .mx = true}, of_attention{.attention = true},
+    product_by_expert{.gemm = true, .experts = true}, lora_product{.gemm = true, .lora = true};
+
 constexpr CatalogEntry entries[] = {
     {"add_rmsnorm_quant", "residual add, RMS norm, fp8 with a given scale (or dynamic_scale)",
      "cols max_rows dtype fp8 dynamic_scale in_place", add_rmsnorm_quant},
@@ -211,168 +204,91 @@ constexpr CatalogEntry entries[] = {
      "cols max_rows dtype", sample_gumbel},
     {"sample_top_k_top_p", "the same of the k largest logits, k to 256, that top-p and min-p leave, each with a number a row",
      "cols max_rows dtype", sample_top_k_top_p},
-    {"hadamard",
-     "Hadamard transform of every `group` columns of a row, over the root of their number",
-     "cols max_rows dtype group in_place",
-     hadamard_blocks,
-     {.blocks = true}},
-    {"sinkhorn",
-     "each `side` x `side` matrix of a row: exp, then rows and columns divided by their sums, `times` times",
-     "cols max_rows dtype side times",
-     sinkhorn_matrices,
-     {.matrices = true}},
+    {"hadamard", "Hadamard transform of every `group` columns of a row, over the root of their number",
+     "cols max_rows dtype group in_place", hadamard_blocks, blocks},
+    {"sinkhorn", "each `side` x `side` matrix of a row: exp, then rows and columns divided by their sums, `times` times",
+     "cols max_rows dtype side times", sinkhorn_matrices, matrices},
     {"layernorm_modulate", "layer norm, times 1 + scale and plus shift of the row's batch", "cols dtype", layernorm_modulate},
     {"lse_merge", "two partial attention results by their log-sum-exp", "cols dtype", lse_merge},
-    {"topk_softmax",
-     "the `top` experts of each row of logits, and their weights by softmax or sigmoid",
-     "cols dtype top sigmoid sorted",
-     topk_softmax,
-     {.ranked = true}},
-    {"moe_sort",
-     "pairs of a token and one of its experts in the order of the experts, and where each expert's begin",
-     "top experts",
-     moe_sort,
-     {.experts = true}},
+    {"topk_softmax", "the `top` experts of each row of logits, and their weights by softmax or sigmoid", "cols dtype top sigmoid sorted",
+     topk_softmax, ranked_rows},
+    {"moe_sort", "pairs of a token and one of its experts in the order of the experts, and where each expert's begin", "top experts",
+     moe_sort, of_experts},
     {"embedding", "rows of a table by id; zeros for a negative id", "cols max_rows dtype index", embedding},
-    {"rope",
-     "rotary embedding of each head by position, neox or interleaved, optional norm of heads",
-     "cols max_rows dtype in_place heads index interleaved head_norm",
-     rope,
-     {.rope = true}},
-    {"qk_norm",
-     "RMS norm of each head of q and of k, with a weight for each of the two, in one launch",
-     "cols max_rows dtype in_place heads kv_heads",
-     qk_norm,
-     {.rope = true}},
-    {"rope_kv_write",
-     "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option",
-     "cols max_rows dtype fp8 heads index interleaved head_norm fp8_cache",
-     rope_kv_write,
-     {.rope = true}},
+    {"rope", "rotary embedding of each head by position, neox or interleaved, optional norm of heads",
+     "cols max_rows dtype in_place heads index interleaved head_norm", rope, of_heads},
+    {"qk_norm", "RMS norm of each head of q and of k, with a weight for each of the two, in one launch",
+     "cols max_rows dtype in_place heads kv_heads", qk_norm, of_heads},
+    {"rope_kv_write", "rope of k, and k and v into a paged cache by slot; fp8 with given scales as an option",
+     "cols max_rows dtype fp8 heads index interleaved head_norm fp8_cache", rope_kv_write, of_heads},
     {"swiglu_quant", "silu(gate) * up, fp8 with a given scale", "cols max_rows dtype fp8", swiglu_quant},
     {"gelu_mul", "gelu(gate) * up, gelu by erf", "cols max_rows dtype", gelu_mul},
     {"silu_mul", "silu(gate) * up", "cols max_rows dtype", silu_mul},
     {"clamped_swiglu", "(up + 1) * gate * sigmoid(1.702 gate), both limited to 7: gpt-oss", "cols max_rows dtype", clamped_swiglu},
-    {"conv1d_update",
-     "causal convolution of `width` tokens and silu, its state by slot in place; several tokens as an option",
-     "cols dtype index tokens width",
-     conv1d_update,
-     {.state = true}},
-    {"gated_delta_update",
-     "gated delta rule: each head's state [d, cols] by slot in place, and what is read from it",
-     "cols dtype heads kv_heads d index state tokens per_channel",
-     gated_delta_update,
-     {.state = true}},
-    {"ssm_update",
-     "Mamba-2's state space: each head's state [d, cols] by slot in place, and what is read from it",
-     "cols dtype heads kv_heads d index state tokens",
-     ssm_update,
-     {.state = true}},
+    {"conv1d_update", "causal convolution of `width` tokens and silu, its state by slot in place; several tokens as an option",
+     "cols dtype index tokens width", conv1d_update, of_state},
+    {"gated_delta_update", "gated delta rule: each head's state [d, cols] by slot in place, and what is read from it",
+     "cols dtype heads kv_heads d index state tokens per_channel", gated_delta_update, of_state},
+    {"ssm_update", "Mamba-2's state space: each head's state [d, cols] by slot in place, and what is read from it",
+     "cols dtype heads kv_heads d index state tokens", ssm_update, of_state},
     {"gated_norm", "RMS norm times silu(gate), or of x * silu(gate)", "cols max_rows dtype gate_first", gated_norm},
     {"add_bias_gelu", "gelu(x + bias), gelu by tanh", "cols max_rows dtype", add_bias_gelu},
     {"per_token_quant", "fp8 with one scale a row", "cols max_rows dtype fp8", per_token_quant},
     {"group_quant", "fp8 with one scale for every `group` columns of a row", "cols max_rows dtype fp8 group transposed", group_quant},
     {"dequant", "fp8 times one scale a row", "cols max_rows dtype fp8", dequant},
     {"group_dequant", "fp8 times one scale for every `group` columns of a row", "cols max_rows dtype fp8 group", group_dequant},
-    {"mx_quant",
-     "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns",
-     "cols max_rows dtype mx transposed",
-     mx_quant,
-     {.mx = true}},
-    {"mx_dequant", "MXFP4 or MXFP8 to activations", "cols max_rows dtype mx", mx_dequant, {.mx = true}},
-    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", "cols max_rows dtype mx transposed", silu_mul_mx_quant, {.mx = true}},
-    {"add_rmsnorm_mx_quant",
-     "residual add, RMS norm, MXFP4 or MXFP8",
-     "cols max_rows dtype mx transposed in_place",
-     add_rmsnorm_mx_quant,
-     {.mx = true}},
+    {"mx_quant", "MXFP4 or MXFP8: OCP microscaling, a power of two for every 32 columns", "cols max_rows dtype mx transposed", mx_quant,
+     mx_rows},
+    {"mx_dequant", "MXFP4 or MXFP8 to activations", "cols max_rows dtype mx", mx_dequant, mx_rows},
+    {"silu_mul_mx_quant", "silu(gate) * up, MXFP4 or MXFP8", "cols max_rows dtype mx transposed", silu_mul_mx_quant, mx_rows},
+    {"add_rmsnorm_mx_quant", "residual add, RMS norm, MXFP4 or MXFP8", "cols max_rows dtype mx transposed in_place", add_rmsnorm_mx_quant,
+     mx_rows},
     {"scaled_add", "x + alpha * y, alpha given at launch", "cols max_rows dtype", scaled_add},
     {"cast", "rounding to fp8 without a scale", "cols max_rows dtype fp8", cast_quant},
-    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", "m n k dtype preshuffled", gemm, {.gemm = true}},
-    {"gemm_quant", "gemm, fp8 with a given scale", "m n k dtype fp8 preshuffled", gemm_quant, {.gemm = true}},
-    {"router",
-     "gemm to the logits of n experts, the `top` of each row and their weights, in one launch",
-     "m n k dtype preshuffled top sigmoid sorted",
-     router,
-     {.gemm = true, .ranked = true}},
-    {"gemm_bias", "gemm + bias", "m n k dtype preshuffled", gemm_bias, {.gemm = true}},
-    {"gemm_residual", "gemm + residual", "m n k dtype preshuffled in_place", gemm_residual, {.gemm = true}},
-    {"gemm_gelu_residual_row_quant",
-     "gelu(gemm + bias) + residual, fp8 with one scale a row of all n columns, in one launch",
-     "m n k dtype fp8 preshuffled",
-     gemm_gelu_residual_row_quant,
-     {.gemm = true}},
-    {"gemm_swiglu_quant",
-     "silu(gate) * up of one product's halves, fp8 with a given scale",
-     "m n k dtype fp8 preshuffled",
-     gemm_swiglu_quant,
-     {.gemm = true}},
-    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", "m n k dtype fp8 preshuffled", gemm_w8a16, {.gemm = true}},
-    {"gemm_w4a16",
-     "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k",
-     "m n k dtype group preshuffled packed_zeros",
-     gemm_w4a16,
-     {.gemm = true}},
-    {"gemm_w_mxfp4",
-     "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k",
-     "m n k dtype preshuffled",
-     gemm_w_mxfp4,
-     {.gemm = true, .mx = true}},
-    {"gemm_mx",
-     "MX a and b (a8w8, a4w4, a8w4), powers of two for every 32 elements of k of both",
-     "m n k dtype mx preshuffled transposed weights",
-     gemm_mx,
-     {.gemm = true, .mx = true}},
-    {"gemm_dynamic_quant",
-     "rows of f16 or bf16 a quantised to fp8 by their absmax inside the product, fp8 b",
-     "m n k dtype fp8 preshuffled",
-     gemm_dynamic_quant,
-     {.gemm = true}},
-    {"attention_decode",
-     "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
-     "dtype heads kv_heads d length cache_dtype",
-     attention_decode,
-     {.attention = true}},
-    {"attention_paged",
-     "the same with a paged cache, and a table of the pages of each sequence",
-     "dtype heads kv_heads d length page cache_dtype",
-     attention_paged,
-     {.attention = true}},
-    {"grouped_gemm",
-     "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option",
-     "m n k dtype top experts weights",
-     grouped_gemm,
-     {.gemm = true, .experts = true}},
-    {"grouped_gemm_swiglu",
-     "the same: silu(gate) * up of the product's halves",
-     "m n k dtype top experts weights",
-     grouped_gemm_swiglu,
-     {.gemm = true, .experts = true}},
-    {"grouped_gemm_sum",
-     "each pair with its expert's matrix, and the weighted sum of a token's, in one launch",
-     "m n k dtype top experts weights",
-     grouped_gemm_sum,
-     {.gemm = true, .experts = true}},
-    {"lora_shrink", "rows by the narrow matrix of each's adapter", "m k dtype experts rank", lora_shrink, {.gemm = true, .lora = true}},
-    {"lora_expand_add",
-     "the same with the wide one, added to a base product",
-     "m n dtype experts rank",
-     lora_expand_add,
-     {.gemm = true, .lora = true}},
-    {"gemm_lora",
-     "a product, and the narrow one of an adapter that all rows share, in one launch",
-     "m n k dtype rank",
-     gemm_lora,
-     {.gemm = true, .lora = true}},
-    {"gemm_lora_add", "gemm_lora and the wide product, in one launch", "m n k dtype rank", gemm_lora_add, {.gemm = true, .lora = true}},
-    {"gemm_block_scaled",
-     "fp8 (or i8) with scales of 1x128 of a and 128x128 of b",
-     "m n k dtype fp8 preshuffled transposed",
-     gemm_block_scaled,
-     {.gemm = true}},
+    {"gemm", "skinny a x b^T; fp8 and i8 with a scale a row of each", "m n k dtype preshuffled", gemm, product},
+    {"gemm_quant", "gemm, fp8 with a given scale", "m n k dtype fp8 preshuffled", gemm_quant, product},
+    {"router", "gemm to the logits of n experts, the `top` of each row and their weights, in one launch",
+     "m n k dtype preshuffled top sigmoid sorted", router, ranked_product},
+    {"gemm_bias", "gemm + bias", "m n k dtype preshuffled", gemm_bias, product},
+    {"gemm_residual", "gemm + residual", "m n k dtype preshuffled in_place", gemm_residual, product},
+    {"gemm_gelu_residual_row_quant", "gelu(gemm + bias) + residual, fp8 with one scale a row of all n columns, in one launch",
+     "m n k dtype fp8 preshuffled", gemm_gelu_residual_row_quant, product},
+    {"gemm_swiglu_quant", "silu(gate) * up of one product's halves, fp8 with a given scale", "m n k dtype fp8 preshuffled",
+     gemm_swiglu_quant, product},
+    {"gemm_w8a16", "f16 or bf16 a, fp8 b with a scale a row", "m n k dtype fp8 preshuffled", gemm_w8a16, product},
+    {"gemm_w4a16", "f16 or bf16 a, 4-bit b with a scale and a zero point for every `group` elements of k",
+     "m n k dtype group preshuffled packed_zeros", gemm_w4a16, product},
+    {"gemm_w_mxfp4", "f16 or bf16 a, MXFP4 b: e2m1 with a power of two for every 32 elements of k", "m n k dtype preshuffled", gemm_w_mxfp4,
+     mx_product},
+    {"gemm_mx", "MX a and b (a8w8, a4w4, a8w4), powers of two for every 32 elements of k of both",
+     "m n k dtype mx preshuffled transposed weights", gemm_mx, mx_product},
+    {"gemm_dynamic_quant", "rows of f16 or bf16 a quantised to fp8 by their absmax inside the product, fp8 b",
+     "m n k dtype fp8 preshuffled", gemm_dynamic_quant, product},
+    {"attention_decode", "softmax(q x k) x v of one query a sequence, the cache contiguous; 8-bit caches with a scale of k and one of v",
+     "dtype heads kv_heads d length cache_dtype", attention_decode, of_attention},
+    {"attention_paged", "the same with a paged cache, and a table of the pages of each sequence",
+     "dtype heads kv_heads d length page cache_dtype", attention_paged, of_attention},
+    {"grouped_gemm", "each token with the matrices of its experts, pairs sorted by expert; MXFP4 or scales of blocks as an option",
+     "m n k dtype top experts weights", grouped_gemm, product_by_expert},
+    {"grouped_gemm_swiglu", "the same: silu(gate) * up of the product's halves", "m n k dtype top experts weights", grouped_gemm_swiglu,
+     product_by_expert},
+    {"grouped_gemm_sum", "each pair with its expert's matrix, and the weighted sum of a token's, in one launch",
+     "m n k dtype top experts weights", grouped_gemm_sum, product_by_expert},
+    {"lora_shrink", "rows by the narrow matrix of each's adapter", "m k dtype experts rank", lora_shrink, lora_product},
+    {"lora_expand_add", "the same with the wide one, added to a base product", "m n dtype experts rank", lora_expand_add, lora_product},
+    {"gemm_lora", "a product, and the narrow one of an adapter that all rows share, in one launch", "m n k dtype rank", gemm_lora,
+     lora_product},
+    {"gemm_lora_add", "gemm_lora and the wide product, in one launch", "m n k dtype rank", gemm_lora_add, lora_product},
+    {"gemm_block_scaled", "fp8 (or i8) with scales of 1x128 of a and 128x128 of b", "m n k dtype fp8 preshuffled transposed",
+     gemm_block_scaled, product},
 };
 
 } // namespace
+
+Dim dynamic_rows(const CatalogOptions& options) {
+  return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
+}
+Expr activation(const char* name, const CatalogOptions& options) { return input(name, options.dtype, activation_shape(options)); }
 
 std::span<const CatalogEntry> catalog() { return entries; }
 

@@ -1,5 +1,5 @@
 // Experts of the catalogue: pairs of a token and an expert sorted, and their products.
-#include "gen/catalog/experts.h"
+#include "gen/catalog/entries.h"
 #include "gen/spec/math.h"
 #include <utility>
 

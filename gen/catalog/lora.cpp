@@ -1,6 +1,6 @@
 // Low-rank additions: x w^T + (x a^T) b^T in two launches. The narrow product stands beside the base one, or takes each row's adapter as
 // products by expert take an expert's matrix; the wide one adds.
-#include "gen/catalog/lora.h"
+#include "gen/catalog/entries.h"
 #include "gen/spec/math.h"
 
 namespace kiln {

@@ -1,5 +1,5 @@
 // Blocks of a row: their Hadamard transforms, and Sinkhorn normalisations of small matrices.
-#include "gen/catalog/matrices.h"
+#include "gen/catalog/entries.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include <bit>
@@ -11,24 +11,19 @@ namespace {
 
 constexpr double min_entry = 1e-6; // keeps sums of columns above zero; of DeepSeek's hyper-connections, hc_eps
 
-Expr rows_of(const char* name, const CatalogOptions& options) {
-  const Dim rows = options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
-  return input(name, options.dtype, {rows, options.cols});
-}
-
 bool is_edge_up_to(std::int64_t n, std::int64_t most) { return n > 1 && n <= most && std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
 } // namespace
 
 // Orthogonal, and its own inverse.
 KernelSpec hadamard_blocks(const CatalogOptions& options) {
-  const Expr y = hadamard(rows_of("x", options), options.group) * (1 / std::sqrt(static_cast<double>(options.group)));
+  const Expr y = hadamard(activation("x", options), options.group) * (1 / std::sqrt(static_cast<double>(options.group)));
   return KernelSpec("hadamard").output("y", options.dtype, y, {.in_place_of = options.in_place ? "x" : ""});
 }
 
 // Positive matrices of logits. The largest of a matrix row becomes 1 first, which its first normalisation takes back.
 KernelSpec sinkhorn_matrices(const CatalogOptions& options) {
-  const Expr x = rows_of("x", options);
+  const Expr x = activation("x", options);
   Expr most = x;
   for (std::int64_t distance = 1; distance < options.side; distance *= 2) most = max(most, partner(most, distance));
   const Expr y = sinkhorn(exp(x - most) + min_entry, options.side, options.times);

@@ -1,6 +1,5 @@
 // Products of the catalogue: their operands, and what is done with the sums.
-#include "gen/catalog/products.h"
-#include "gen/catalog/routing.h"
+#include "gen/catalog/entries.h"
 #include "gen/error.h"
 #include "gen/spec/math.h"
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // Routing: the experts of each token, and the reductions and layouts beside it.
-#include "gen/catalog/routing.h"
+#include "gen/catalog/entries.h"
 #include "gen/spec/math.h"
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Sampling: the next token from the logits over a vocabulary.
-#include "gen/catalog/sampling.h"
+#include "gen/catalog/entries.h"
 #include "gen/spec/math.h"
 #include <limits>
 
@@ -8,11 +8,7 @@ namespace {
 
 constexpr double min_temperature = 1e-5; // below it the largest logit wins in any case: no division by 0
 
-Dim logit_rows(const CatalogOptions& options) {
-  return options.max_rows > 0 ? dynamic("rows", std::nullopt, options.max_rows) : dynamic("rows");
-}
-Expr logits_of(const char* name, const CatalogOptions& options) { return input(name, options.dtype, {logit_rows(options), options.cols}); }
-Expr number_of_row(const char* name, DType type, const CatalogOptions& options) { return input(name, type, {logit_rows(options), 1}); }
+Expr number_of_row(const char* name, DType type, const CatalogOptions& options) { return input(name, type, {dynamic_rows(options), 1}); }
 Expr some_temperature(const CatalogOptions& options) { return max(number_of_row("temperature", f32, options), min_temperature); }
 
 // Gumbel noise of a token: the same for a seed, an offset and a token, however the row is worked on.
@@ -23,25 +19,25 @@ Expr gumbel_of_token(const Expr& token, const CatalogOptions& options) {
 } // namespace
 
 KernelSpec softmax(const CatalogOptions& options) {
-  const Expr x = logits_of("x", options);
+  const Expr x = activation("x", options);
   const Expr e = exp(x - row_max(x));
   return KernelSpec("softmax").output("y", options.dtype, e / row_sum(e));
 }
 
 KernelSpec softmax_temperature(const CatalogOptions& options) {
-  const Expr x = logits_of("x", options) / number_of_row("temperature", f32, options);
+  const Expr x = activation("x", options) / number_of_row("temperature", f32, options);
   const Expr e = exp(x - row_max(x));
   return KernelSpec("softmax_temperature").output("y", f32, e / row_sum(e));
 }
 
 KernelSpec argmax_rows(const CatalogOptions& options) {
-  const Expr x = logits_of("x", options);
+  const Expr x = activation("x", options);
   return KernelSpec("argmax_rows").output("column", i32, row_argmax(x)).output("value", f32, row_max(x));
 }
 
 // The largest of logits with Gumbel noise is a token by their softmax.
 KernelSpec sample_gumbel(const CatalogOptions& options) {
-  const Expr z = logits_of("logits", options) * div_exact(1, some_temperature(options));
+  const Expr z = activation("logits", options) * div_exact(1, some_temperature(options));
   const Expr token = options.cols > 1 ? iota({options.cols}) : Expr(0);
   return KernelSpec("sample_gumbel").output("token", i32, row_argmax(z + gumbel_of_token(token, options)));
 }
@@ -49,7 +45,7 @@ KernelSpec sample_gumbel(const CatalogOptions& options) {
 // The token is one of the k largest logits, k to 256: those whose share is at least min_p of the largest one's, and of these the first
 // whose shares reach p of the k. A token of the rest by its softmax.
 KernelSpec sample_top_k_top_p(const CatalogOptions& options) {
-  const Expr logits = logits_of("logits", options);
+  const Expr logits = activation("logits", options);
   const std::int64_t ranks = std::min(max_selected_ranks, options.cols);
   const Expr top = row_top(logits, ranks);
   const Expr rank = ranks < options.cols ? iota({ranks}) : round(row_cumsum(cast(f32, top >= 0))) - 1; // an iota of all would be of columns

@@ -1,5 +1,5 @@
 // Recurrent layers: a token, or several, update the state that a slot names, which is read and written once.
-#include "gen/catalog/states.h"
+#include "gen/catalog/entries.h"
 #include "gen/spec/math.h"
 #include <cmath>
 #include <fmt/format.h>
@@ -126,8 +126,7 @@ KernelSpec ssm_update(const CatalogOptions& o) {
 
 // The RMS norm of each row, times silu(gate): behind a gated delta rule; gate_first, behind a state space, norms what is gated already.
 KernelSpec gated_norm(const CatalogOptions& o) {
-  const Dim rows = o.max_rows > 0 ? dynamic("rows", std::nullopt, o.max_rows) : dynamic("rows");
-  const Expr x = input("x", o.dtype, {rows, o.cols}), gate = silu(input("gate", o.dtype, {rows, o.cols}));
+  const Expr x = activation("x", o), gate = silu(activation("gate", o));
   const Expr h = o.gate_first ? x * gate : x;
   const Expr y = h * rsqrt(row_mean(h * h) + epsilon_of_gate) * input("weight", o.dtype, {o.cols});
   return KernelSpec("gated_norm").output("y", o.dtype, o.gate_first ? y : y * gate);
