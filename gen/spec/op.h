@@ -62,57 +62,21 @@ struct Accuracy {
   bool from_zero = false;        // NaN for negative operands
   bool flushes_operands = false; // denormal operands may be taken as 0
 
-  constexpr Accuracy per_x(double slope) const {
-    auto r = *this;
-    r.ulp_per_x = slope;
+  template <typename T> constexpr Accuracy with(T Accuracy::* member, T value) const {
+    Accuracy r = *this;
+    r.*member = value;
     return r;
   }
-  constexpr Accuracy absolute(double bound) const {
-    auto r = *this;
-    r.abs_error = bound;
-    return r;
-  }
-  constexpr Accuracy absolute_per_x(double slope) const {
-    auto r = *this;
-    r.abs_per_x = slope;
-    return r;
-  }
-  constexpr Accuracy rising() const {
-    auto r = *this;
-    r.curve = Curve::rising;
-    return r;
-  }
-  constexpr Accuracy falling() const {
-    auto r = *this;
-    r.curve = Curve::falling;
-    return r;
-  }
-  constexpr Accuracy periodic() const {
-    auto r = *this;
-    r.curve = Curve::periodic;
-    return r;
-  }
-  constexpr Accuracy pole_at_zero() const {
-    auto r = *this;
-    r.curve = Curve::pole;
-    return r;
-  }
-  constexpr Accuracy turns_at(double x) const {
-    auto r = *this;
-    r.curve = Curve::turning;
-    r.curve_at = x;
-    return r;
-  }
-  constexpr Accuracy from(int) const {
-    auto r = *this;
-    r.from_zero = true;
-    return r;
-  }
-  constexpr Accuracy flushes() const {
-    auto r = *this;
-    r.flushes_operands = true;
-    return r;
-  }
+  constexpr Accuracy per_x(double slope) const { return with(&Accuracy::ulp_per_x, slope); }
+  constexpr Accuracy absolute(double bound) const { return with(&Accuracy::abs_error, bound); }
+  constexpr Accuracy absolute_per_x(double slope) const { return with(&Accuracy::abs_per_x, slope); }
+  constexpr Accuracy rising() const { return with(&Accuracy::curve, Curve::rising); }
+  constexpr Accuracy falling() const { return with(&Accuracy::curve, Curve::falling); }
+  constexpr Accuracy periodic() const { return with(&Accuracy::curve, Curve::periodic); }
+  constexpr Accuracy pole_at_zero() const { return with(&Accuracy::curve, Curve::pole); }
+  constexpr Accuracy turns_at(double x) const { return with(&Accuracy::curve, Curve::turning).with(&Accuracy::curve_at, x); }
+  constexpr Accuracy from(int) const { return with(&Accuracy::from_zero, true); }
+  constexpr Accuracy flushes() const { return with(&Accuracy::flushes_operands, true); }
 };
 
 struct OpInfo {
