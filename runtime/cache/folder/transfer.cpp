@@ -27,68 +27,54 @@ void take(const std::string& key, const EntryFiles& files, const CacheFolder& to
   }
 }
 
+// Does `transfer` with the files of each entry; what has a problem is left out.
+template <class Transfer> TransferReport of_each_entry(const CacheFolder& from, Transfer transfer) {
+  TransferReport report;
+  for (const EntryInfo& entry : from.list()) {
+    try {
+      transfer(entry.key, from.read(entry.key), report);
+    } catch (const EntryProblem& problem) {
+      leave_out(report, entry.key, problem);
+    }
+  }
+  return report;
+}
+
 } // namespace
 
 TransferReport merge_folder(const CacheFolder& from, const CacheFolder& to, const PublicKeys* signers) {
-  TransferReport report;
-  for (const EntryInfo& entry : from.list()) {
-    try {
-      take(entry.key, from.read(entry.key), to, signers, report);
-    } catch (const EntryProblem& problem) {
-      leave_out(report, entry.key, problem);
-    }
-  }
-  return report;
+  return of_each_entry(
+      from, [&](const std::string& key, const EntryFiles& files, TransferReport& report) { take(key, files, to, signers, report); });
 }
 
 TransferReport export_folder(const CacheFolder& from, std::ostream& archive) {
-  TransferReport report;
-  for (const EntryInfo& entry : from.list()) {
-    try {
-      const EntryFiles files = from.read(entry.key);
-      from.verify(files, entry.key);
-      const std::string folder = fmt::format("{}/{}/{}/", format_folder(), group_of(entry.key), entry.key);
-      if (!files.signature.empty()) write_archive_file(archive, folder + signature_file, files.signature);
-      write_archive_file(archive, folder + object_file, files.object);
-      write_archive_file(archive, folder + source_file, files.source);
-      write_archive_file(archive, folder + meta_file, files.meta); // last: on arrival the entry is complete with it
-      ++report.taken;
-    } catch (const EntryProblem& problem) {
-      leave_out(report, entry.key, problem);
-    }
-  }
+  const TransferReport result = of_each_entry(from, [&](const std::string& key, const EntryFiles& files, TransferReport& report) {
+    from.verify(files, key);
+    const std::string folder = fmt::format("{}/{}/{}/", format_folder(), group_of(key), key);
+    if (!files.signature.empty()) write_archive_file(archive, folder + signature_file, files.signature);
+    write_archive_file(archive, folder + object_file, files.object);
+    write_archive_file(archive, folder + source_file, files.source);
+    write_archive_file(archive, folder + meta_file, files.meta); // last: on arrival the entry is complete with it
+    ++report.taken;
+  });
   end_archive(archive);
-  return report;
+  return result;
 }
 
 TransferReport push_folder(const CacheFolder& from, RemoteCache& to) {
-  TransferReport report;
-  for (const EntryInfo& entry : from.list()) {
-    try {
-      const EntryFiles files = from.read(entry.key);
-      from.verify(files, entry.key);
-      if (to.put(entry.key, files)) ++report.taken;
-      else report.left_out.push_back(fmt::format("{}: {} did not take it", entry.key, to.shown()));
-    } catch (const EntryProblem& problem) {
-      leave_out(report, entry.key, problem);
-    }
-  }
-  return report;
+  return of_each_entry(from, [&](const std::string& key, const EntryFiles& files, TransferReport& report) {
+    from.verify(files, key);
+    if (to.put(key, files)) ++report.taken;
+    else report.left_out.push_back(fmt::format("{}: {} did not take it", key, to.shown()));
+  });
 }
 
-TransferReport sign_folder(const CacheFolder& folder, const SigningKey& key) {
-  TransferReport report;
-  for (const EntryInfo& entry : folder.list()) {
-    try {
-      const EntryFiles files = folder.read(entry.key);
-      folder.verify(files, entry.key);
-      folder.sign(entry.key, key.sign(files));
-      ++report.taken;
-    } catch (const EntryProblem& problem) {
-      leave_out(report, entry.key, problem);
-    }
-  }
-  return report;
+TransferReport sign_folder(const CacheFolder& folder, const SigningKey& key_of_signer) {
+  return of_each_entry(folder, [&](const std::string& key, const EntryFiles& files, TransferReport& report) {
+    folder.verify(files, key);
+    folder.sign(key, key_of_signer.sign(files));
+    ++report.taken;
+  });
 }
 
 TransferReport import_archive(std::istream& archive, const std::string& name, const CacheFolder& to, const PublicKeys* signers) {
