@@ -28,9 +28,10 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
                waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
   const double crowd = waited_for * std::min(1.0, w.workgroups / cus),
                crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
-  const std::array<std::pair<double, std::string_view>, 4> bounds{
+  const std::array<std::pair<double, std::string_view>, 5> bounds{
       {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
        {ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
+       {ns(on_a_cu * w.register_bytes / chip.l1_bytes_per_cycle), "L1"},
        {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes,
         "lines that L1 waits for"},
        {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};

@@ -14,17 +14,18 @@ namespace kiln {
 // nothing). Bytes are of a workgroup, the mean over all.
 struct Demand {
   double workgroups = 1;
-  double waves = 1;         // of a workgroup
-  double per_cu = 1;        // workgroups that a CU has room for at once
-  double far_bytes = 0;     // that come from HBM
-  double fill_bytes = 0;    // that take the path from L2 to the CU: those, what other workgroups have loaded too, and what L1 lost
-  double loaded = 0;        // bytes into registers
-  double written = 0;       // bytes
-  double in_flight = 0;     // loaded bytes that are in flight at a time
-  double instructions = 0;  // of a wave, in issue slots of four cycles
-  double matrix_cycles = 0; // of a wave
-  double chain_ns = 0;      // of waits that follow each other and overlap with nothing: reductions, meetings of segments
-  double exit_ns = 0;       // after the last sums: what workgroups exchange
+  double waves = 1;          // of a workgroup
+  double per_cu = 1;         // workgroups that a CU has room for at once
+  double far_bytes = 0;      // that come from HBM
+  double fill_bytes = 0;     // that take the path from L2 to the CU: those, what other workgroups have loaded too, and what L1 lost
+  double register_bytes = 0; // of L1's path to registers: 64 for each half of a line that a load touches
+  double loaded = 0;         // bytes into registers
+  double written = 0;        // bytes
+  double in_flight = 0;      // loaded bytes that are in flight at a time
+  double instructions = 0;   // of a wave, in issue slots of four cycles
+  double matrix_cycles = 0;  // of a wave
+  double chain_ns = 0;       // of waits that follow each other and overlap with nothing: reductions, meetings of segments
+  double exit_ns = 0;        // after the last sums: what workgroups exchange
 };
 
 struct Cost {

@@ -72,6 +72,16 @@ double shared_step_cycles(const GemmConfig& c, const Target& target, DType a) {
 int loads_a_line(const GemmConfig& c) { return c.b.preshuffled ? 1 : std::max(1, line_bytes / c.step_bytes()); }
 int a_loads_a_line(const GemmConfig& c) { return std::max(1, line_bytes * c.b.bits / (c.step_bytes() * c.a.bits)); }
 
+// Bytes of L1's path that the loads of a wave and step take. A load of A beside narrower B has words of a row that do not follow each
+// other, and touches a half of a line for each; one of scales touches a half for each row.
+double step_register_bytes(const GemmConfig& c, double rows) {
+  const int ratio = c.a.bits / c.b.bits;
+  const double rows_of_load = c.is_matrix() ? std::min(16.0, rows) : 0, half = line_bytes / 2.0;
+  const bool narrow_loads = c.b.word_scales() > 0 && c.is_matrix();
+  const double scales = narrow_loads ? static_cast<double>(gemm_scale_loads(c)) / c.stages * 16 * half : 0;
+  return c.b_loads() * access_bytes + gemm_a_loads(c) * std::max(access_bytes, ratio * rows_of_load * half) + scales;
+}
+
 // The shares of lines of B and of A that L1 has lost when another part of them is requested: those in sets that the waves of a workgroup
 // fill with more lines at a time than there are ways. Rows begin where sets do, and waves at places of their own.
 struct LostByL1 {
@@ -199,6 +209,7 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   w.fill_bytes = again * steps * c.b_loads() * c.column_waves() * access_bytes + a_again * a_bytes;
   // A line has the scales of a row for many steps: where L1 loses it, each step asks for it anew.
   if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
+  w.register_bytes = turns.loaded * c.column_waves() * step_register_bytes(c, rows);
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   w.written = all_rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = turns.added * step_slots(c, target, a);

@@ -89,7 +89,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
       if (!why_invalid(shorter)) c = shorter;
     }
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && !narrowest)) return;
-    if (c.loads > planned.loads && c.stages == 1 && c.steps() / c.workgroups > c.waves) return; // nothing is in flight while a step is used
+    if (c.loads > planned.loads && c.stages == 1 && c.steps() > c.workgroups * c.waves) return; // nothing is in flight while a step is used
     if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   };
   const auto add = [&](Config c, bool narrowest) {

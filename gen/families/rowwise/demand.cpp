@@ -25,6 +25,19 @@ double trips_of(const std::vector<Pass>& passes, const RowwiseConfig& c) {
   return std::max(1, loading * ceil_div(c.chunks(), c.prefetch_depth) - (c.exact() ? loading - 1 : 0));
 }
 
+// Issue slots of a wave that has whole rows, however many: what has one value a row, and reductions of rows, which halve their lanes. Where
+// waves share a row, all wait for that, which is in the chain.
+double slots_of_rows(const Body& body, const RowwiseConfig& c) {
+  if (c.threads_per_row > wave_size) return 0;
+  const int halvings = std::bit_width(static_cast<unsigned>(c.threads_per_row)) - 1;
+  double slots = 0;
+  for (const Value& v : body.values) {
+    if (v.extent != Extent::row && v.extent != Extent::scalar) continue;
+    slots += info(v.expr.op()).kind == OpKind::row_reduce ? halvings : info(v.expr.op()).cost;
+  }
+  return slots;
+}
+
 } // namespace
 
 Demand Rowwise::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
@@ -46,7 +59,7 @@ Demand demand_of_rows(const Body& body, const RowwiseConfig& c, const Target& ta
   w.fill_bytes = w.loaded = (chunk.far_bytes + chunk.near_bytes) * elements;
   w.written = chunk.written * elements;
   w.in_flight = w.loaded / trips_of(passes, c);
-  w.instructions = chunk.instructions * c.chunks();
+  w.instructions = chunk.instructions * c.chunks() + slots_of_rows(body, c);
   if (c.residency == Residency::lds) w.instructions += c.chunks() * kept_registers(body, passes, c.vec) / 4.0 * 2 * slots_of_lds_access;
   const double lanes_a_row = std::min(c.threads_per_row, wave_size);
   double cycles = std::bit_width(static_cast<unsigned>(lanes_a_row)) * 2 * chip.dependent_cycles; // halves of lanes, pairwise

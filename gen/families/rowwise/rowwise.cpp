@@ -122,6 +122,8 @@ std::vector<RowwiseConfig> with_residencies(RowwiseConfig c, const Body& body, c
   for (const Residency residency : {Residency::lds, Residency::reload}) {
     c.residency = residency;
     if (residency == Residency::lds && (kept == 0 || lds_of(c, kept) > target.lds_bytes())) continue;
+    if (residency == Residency::reload && kept == 0 && !result.empty() && result.front().prefetch_depth == c.prefetch_depth)
+      continue; // the same
     result.push_back(c);
   }
   return result;
@@ -147,16 +149,25 @@ std::vector<RowwiseConfig> clusters(const Body& body, RowwiseConfig base, const 
   return result;
 }
 
-// Rows of a wave or less: a wave, and four. Half as much for each of more lanes, if what stays between passes takes too many registers.
+// Rows of a wave or less: a wave, and four. Half as much for each of more lanes, if what stays between passes takes too many registers. And
+// two vectors for each of half of the lanes: a wave then reduces twice as many rows at a time, which is less to do if there are many.
 std::vector<RowwiseConfig> short_rows(const Body& body, RowwiseConfig base, int group, const Target& target) {
   std::vector<RowwiseConfig> result;
+  const auto add = [&](RowwiseConfig& c) {
+    for (const int threads : {4 * wave_size, wave_size}) {
+      c.rows_per_block = std::max(1, threads / c.threads_per_row);
+      result.push_back(c);
+    }
+  };
   bool in_registers = false;
   for (; !in_registers; base.vec /= 2) {
     base.threads_per_row = std::max(next_power_of_two(ceil_div(static_cast<int>(body.cols), base.vec)), std::max(1, group / base.vec));
-    for (const int threads : {4 * wave_size, wave_size}) {
-      base.rows_per_block = std::max(1, threads / base.threads_per_row);
-      result.push_back(base);
-      for (const RowwiseConfig& c : with_residencies(base, body, target)) in_registers |= c.residency == Residency::registers;
+    add(base);
+    for (const RowwiseConfig& c : with_residencies(base, body, target)) in_registers |= c.residency == Residency::registers;
+    if (RowwiseConfig half = base;
+        in_registers && body.passes > 1 && base.threads_per_row >= 2 && base.threads_per_row * base.vec >= 2 * group) {
+      half.threads_per_row /= 2;
+      add(half);
     }
     if (2 * base.threads_per_row > wave_size || base.vec <= 2) break;
   }
@@ -225,45 +236,6 @@ std::string why(const RowwiseConfig& c, const Body& body) {
   if (body.passes > 1 && c.residency == Residency::reload) text += ", the row is too large to stay on the chip and is read again";
   if (body.passes > 1 && !max_rows(body) && is_long(c)) text += "; with a bound of few rows workgroups would share one";
   return text;
-}
-
-// What a pass reads a stream from.
-std::string tensor_of(const Expr& stream) { return view_of(stream) ? view_of(stream)->tensor : stream->name; }
-
-// Another lane's elements, or another row's, are read before they are overwritten only if one wave has all of them at once.
-std::optional<Refusal> why_no_views_in_wave(const Plan& plan, const RowwiseConfig& c, const TensorPlan& output) {
-  if (c.threads_per_row <= wave_size && c.chunks() == 1 && c.tiles == 1) return {};
-  for (const Value& v : plan.body.values)
-    if (const auto view = view_of(v.expr);
-        view && v.uses > 0 && view->tensor == output.in_place_of && (view->index.empty() || !view->keeps_columns()))
-      return refuse_schedule(
-          plan,
-          fmt::format(
-              "output '{}' is in place of '{}', of which '{}' reads other columns, and a row takes {} workgroups of {} lanes and {} chunks",
-              output.name, output.in_place_of, info(v.expr.op()).name, c.tiles, c.threads_per_row, c.chunks()),
-          "give the output memory of its own; rows of up to 64 lanes of one chunk may be in place");
-  return {};
-}
-
-// An output may overwrite an input only if no later pass reads that again.
-std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConfig& c) {
-  const Body& body = plan.body;
-  const std::vector<Pass> passes = rowwise_passes(body, c);
-  for (const TensorPlan& output : body.tensors) {
-    if (output.in_place_of.empty()) continue;
-    if (auto why = why_no_views_in_wave(plan, c, output)) return why;
-    const auto at = std::ranges::find(body.outputs, output.name, &Output::name) - body.outputs.begin();
-    const auto stores = [&](const Pass& pass) { return std::ranges::find(pass.stores, static_cast<int>(at)) != pass.stores.end(); };
-    const auto written = std::ranges::find_if(passes, stores) - passes.begin(); // none of what is one a row: behind all passes
-    for (auto p = static_cast<std::size_t>(written) + 1; p < passes.size(); ++p)
-      for (const int index : passes[p].streams)
-        if (tensor_of(body.value(index).expr) == output.in_place_of)
-          return refuse_schedule(plan,
-                                 fmt::format("output '{}' is in place of '{}', which pass {} reads from memory after pass {} wrote it",
-                                             output.name, output.in_place_of, p, written),
-                                 "give the output memory of its own, or use a residency that keeps the row on the chip");
-  }
-  return {};
 }
 
 } // namespace

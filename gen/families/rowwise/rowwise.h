@@ -49,6 +49,9 @@ struct Rowwise {
 // The schedule whose order of sums batch-invariant rows have, whatever their bound is; in workgroups of so many threads, or of any number.
 RowwiseConfig invariant_rows(const Plan& plan, const Target& target, int threads = 0);
 
+// An output may overwrite an input only if no later pass reads that again.
+std::optional<Refusal> why_no_in_place_reads(const Plan& plan, const RowwiseConfig& config);
+
 // What a launch of so many rows demands.
 Demand demand_of_rows(const Body& body, const RowwiseConfig& config, const Target& target, double rows);
 
