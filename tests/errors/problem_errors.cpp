@@ -47,6 +47,15 @@ TEST_CASE("problems: attention, experts and a sort have kernels of their own") {
                     "a kernel of its own");
 }
 
+TEST_CASE("problems: ranks of wide rows have a kernel of their own") {
+  for (const int ranks : {2, 64}) { // workgroups that meet, and a sort in LDS
+    KernelSpec spec("k");
+    spec.output("found", f32, row_top(of_rows("x"), ranks)).output("y", f16, of_others("w") * 2);
+    expect_user_error([&] { make_plan(spec, to); }, "output 'found' beside outputs of other shapes", "has no room for others",
+                      "a kernel of its own");
+  }
+}
+
 TEST_CASE("problems: products of one output share A") {
   const Dim m = dynamic("m", 1, 16);
   const auto product = [&](const char* a, const char* b, std::int64_t n, DType type = f16) {

@@ -10,9 +10,17 @@
 namespace kiln {
 namespace {
 
-// The first that takes it.
-const Family& family_alone(const AnalysedSpec& problem) {
-  return *std::ranges::find_if(registered_families(), [&](const Family& f) { return f.parts != nullptr && f.can_compute(problem); });
+// The first that takes a problem beside others.
+const Family& family_beside_others(const AnalysedSpec& problem) {
+  const std::span<const Family> families = registered_families();
+  const auto takes = [&](const Family& f) { return f.can_compute(problem); };
+  const auto found = std::ranges::find_if(families, [&](const Family& f) { return f.parts != nullptr && takes(f); });
+  if (found != families.end()) return *found;
+  const auto alone = std::ranges::find_if(families, takes);
+  const std::string fact = alone == families.end() ? "no family of kernels computes it"
+                                                   : fmt::format("it is computed by {}, whose launch has no room for others", alone->name);
+  throw UserError(fmt::format("output '{}' beside outputs of other shapes", problem.body.outputs.front().name), fact,
+                  "compute it in a kernel of its own");
 }
 
 // Its tensors in the order of the spec, each once.
@@ -63,7 +71,7 @@ bool FusedLaunch::can_compute(const AnalysedSpec& spec) { return !spec.problems.
 
 void FusedLaunch::lay_out(AnalysedSpec& spec) {
   for (const auto& problem : spec.problems) {
-    problem->family = &family_alone(*problem);
+    problem->family = &family_beside_others(*problem);
     problem->family->lay_out(*problem);
   }
   spec.body.tensors = tensors_of(spec);
