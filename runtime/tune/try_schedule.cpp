@@ -15,11 +15,13 @@ namespace {
 
 // How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
 // simulating takes about 2 us of the host each: 1e5 take as long as a compile. `./dev bench schedule` counts what it gains: where the lines
-// that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs.
+// that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs. Between methods it
+// is wrong by more than within one.
 struct Worth {
   double behind, slots;
 };
-constexpr Worth well_modelled{.behind = 1.05, .slots = 1e5}, others{.behind = 1.1, .slots = 2e6};
+constexpr Worth well_modelled{.behind = 1.05, .slots = 1e5}, others{.behind = 1.1, .slots = 2e6},
+    another_method{.behind = 1.15, .slots = 6e6};
 
 } // namespace
 
@@ -43,14 +45,17 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
   return tried;
 }
 
-bool is_worth_simulating(const Plan& plan, const Target& target, const Schedule& first, const Schedule& other) {
+bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const Schedule> kept, const Schedule& other) {
+  const Schedule& first = kept.front();
   const std::vector<RunTimeSizes> sizes = nominal_sizes(plan);
   if (sizes.size() > 1) return false;
   const std::optional<Demand> demand = plan.family->demand(plan, first, target, sizes.front());
   if (!demand) return false;
   const std::string_view bound = cost_of(*demand, target.chip()).bound_by;
   if (bound == "HBM") return false;
-  const Worth& worth = bound == "lines that L1 waits for" ? well_modelled : others;
+  const auto method = plan.family->method;
+  const bool is_another = method != nullptr && std::ranges::find(kept, method(other), method) == kept.end();
+  const Worth& worth = is_another ? another_method : bound == "lines that L1 waits for" ? well_modelled : others;
   return demand->workgroups * demand->waves * demand->instructions <= worth.slots &&
          nominal_cost(plan, other, target) <= worth.behind * nominal_cost(plan, first, target);
 }
@@ -72,21 +77,22 @@ static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target&
 
 BuiltKernel build_quickest(const KernelSpec& spec, const Target& target, const CompileOptions& options, int simulated) {
   const Plan plan = make_plan(spec, target);
-  std::optional<Schedule> first; // that keeps its contract
+  std::vector<Schedule> kept; // that keep their contract
   std::optional<BuiltKernel> best;
   std::vector<RejectedSchedule> rejected;
   BuildTimes times;
   double least = 0;
-  int kept = 0;
   for (const Schedule& schedule : candidates(plan, target)) {
-    if (kept == simulated || (first && !is_worth_simulating(plan, target, *first, schedule))) break;
+    if (std::ssize(kept) == simulated) break;
+    if (!kept.empty() && !is_worth_simulating(plan, target, kept, schedule)) continue;
     std::optional<BuiltKernel> built = build_schedule(plan, schedule, target, options, rejected, times);
     if (!built) continue;
-    if (++kept == 1) {
-      first = schedule, best = std::move(built);
+    kept.push_back(schedule);
+    if (kept.size() == 1) {
+      best = std::move(built);
       continue; // simulated when there is another one
     }
-    if (kept == 2) least = simulated_cost(plan, *best, target);
+    if (kept.size() == 2) least = simulated_cost(plan, *best, target);
     const double cost = simulated_cost(plan, *built, target);
     if (cost < least) best = std::move(built), least = cost;
   }

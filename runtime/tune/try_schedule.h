@@ -29,9 +29,9 @@ struct TriedSchedule {
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
-// Whether build_quickest tries another schedule of a plan beside the cost model's first that keeps its contract: one that is not far
-// behind, for seldom is one of those quicker. None where HBM bounds the launch, of which the cost model is seldom wrong, nor of large
-// launches, and of rows whose number only the launch says.
-bool is_worth_simulating(const Plan& plan, const Target& target, const Schedule& first, const Schedule& other);
+// Whether build_quickest tries another schedule of a plan beside those that keep their contract, of which there is one at least, the cost
+// model's first in front: one that is not far behind, or the first of another method. None where HBM bounds the launch, of which the cost
+// model is seldom wrong, nor of large launches, and of rows whose number only the launch says.
+bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const Schedule> kept, const Schedule& other);
 
 } // namespace kiln

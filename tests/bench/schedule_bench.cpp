@@ -160,22 +160,21 @@ Regret regret_of(const Point& point, Known& known, bool quick) {
   if (quick && all.size() > 2) all.resize(2);
   double chosen = 0, first = 0, best = 0;
   std::string best_fields, chosen_fields;
-  const Schedule* first_kept = nullptr;
-  std::size_t simulated = 0;
+  std::vector<Schedule> kept; // whose times are known to `kiln aot`
   for (const Schedule& schedule : all) {
     const std::string fields = schedule.family->fields_text(schedule);
     const double us = known.time(point.title + "\t" + fields, [&] { return predicted(plan, schedule, point.to); });
     if (us == 0) continue; // the next one is tried, as build_kernel does
-    if (first_kept == nullptr) chosen = first = us, chosen_fields = fields, first_kept = &schedule, simulated = 1;
-    else if (simulated < static_cast<std::size_t>(simulated_first) && is_worth_simulating(plan, point.to, *first_kept, schedule))
-      first = std::min(first, us), ++simulated;
+    if (kept.empty()) chosen = first = us, chosen_fields = fields, kept.push_back(schedule);
+    else if (std::ssize(kept) < simulated_first && is_worth_simulating(plan, point.to, kept, schedule))
+      first = std::min(first, us), kept.push_back(schedule);
     if (best == 0 || us < best) best = us, best_fields = fields;
   }
   if (best == 0) throw Error(point.title + ": no schedule keeps its contract");
   return {point.kind,
           fmt::format("{}: {:.2f} us, best {:.2f}, {:.1f} % over, the best of {} simulated {:.1f} %\n  chosen {}\n  best   {}", point.title,
-                      chosen, best, 100 * (chosen / best - 1), simulated, 100 * (first / best - 1), chosen_fields, best_fields),
-          chosen / best - 1, first / best - 1, simulated};
+                      chosen, best, 100 * (chosen / best - 1), kept.size(), 100 * (first / best - 1), chosen_fields, best_fields),
+          chosen / best - 1, first / best - 1, kept.size()};
 }
 
 struct Summary {

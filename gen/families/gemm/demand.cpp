@@ -59,11 +59,16 @@ constexpr double overlapped = 0.7, block_misses = 0.25;
 // the path from L2.
 constexpr double crowded_groups = 2.0, crowded_lines = 1.3;
 
+// Bytes that reads of LDS take in a bank pass.
+double lds_read_bytes(const machine::Chip& chip) {
+  return 4.0 * std::ranges::find(machine::archs, chip.arch, &machine::Arch::name)->lds_read_banks;
+}
+
 // Cycles of a step of shared rows: a wave alone on its SIMD, beside LDS, through which all rows pass to every wave.
 double shared_step_cycles(const GemmConfig& c, const Target& target, DType a) {
   const machine::Chip& chip = target.chip();
-  const double passes = access_bytes / (4.0 * std::ranges::find(machine::archs, chip.arch, &machine::Arch::name)->lds_read_banks);
-  const double lds = (c.row_tiles() + c.loaded_row_tiles()) * c.waves * c.loads * passes * chip.lds_pass_cycles;
+  const double lds =
+      (c.row_tiles() + c.loaded_row_tiles()) * c.waves * c.loads * access_bytes / lds_read_bytes(chip) * chip.lds_pass_cycles;
   const double matrix = step_matrix_cycles(c, target), others = issue_clocks * (step_slots(c, target, a) - matrix / 16);
   return std::max(lds, matrix + overlapped * others) + chip.barrier_cycles;
 }
@@ -117,6 +122,11 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   fill(of_scales);
   if (ratio > 1) return {.b = lost(of_b), .a = a_alone, .scales = lost(of_scales)};
   return {.b = lost(of_b), .a = lost(of_a), .scales = lost(of_scales)};
+}
+
+// How often a line is requested of L2 that has several loads, a step apart: once if L1 keeps it, and while it is on its way.
+double requests_of_a_line(double lost, double loads, double step_ns, double latency_ns) {
+  return 1 + lost * std::max(0.0, 1 - latency_ns / step_ns) * (loads - 1);
 }
 
 // Whether every workgroup has whole tiles, or every tile whole workgroups.
@@ -181,6 +191,28 @@ void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments
   w.chain_ns += waits + (segments - 1) * (put / chip.clock_ghz + waits);
 }
 
+// Behind a tile the waves of a workgroup, which share its steps, add their sums through LDS: each writes all of its own, and all of them
+// are read. Meanwhile no loads come but the ring's for the next tile.
+double add_waves_ns(const GemmConfig& c, const machine::Chip& chip) {
+  if (c.step_waves() == 1) return 0;
+  const double sums = 4.0 * c.step_waves() * c.row_tiles() * 16 * c.tile_n * c.products; // bytes
+  const double passes = sums / (4.0 * lds_write_banks) + sums / lds_read_bytes(chip);
+  return (passes * chip.lds_pass_cycles + chip.barrier_cycles + chip.lds_latency_cycles) / chip.clock_ghz;
+}
+
+// A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
+// collects all, a few parts at a time. The way of a store and a load there and back that sees it; the count was under way before.
+void add_meetings(Demand& w, const GemmConfig& c, double steps, bool several, const machine::Chip& chip) {
+  const double published = 8.0 * c.rows * c.tile_n * c.products, sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
+  const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
+  const double write = published / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * published / chip.write_tbs / 1e3;
+  const double read =
+      (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
+  w.exit_ns = write + meet + read;
+  // A run that has more than one tile meets others behind its first part; behind the last one it is the end of the launch.
+  if (several) w.chain_ns += write + meet;
+}
+
 } // namespace
 
 Demand Gemm::demand(const Plan& plan, const Config& c, const Target& target, const RunTimeSizes& sizes) {
@@ -202,7 +234,10 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   w.loaded = turns.added * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes; // as if all waves had as much as the slowest
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
   const double requested = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
-  const double again = 1 + lost.b * (loads_a_line(c) * requested - 1), a_again = 1 + lost.a * (a_loads_a_line(c) * requested - 1);
+  const double on_a_cu = std::min(w.per_cu, std::ceil(static_cast<double>(c.workgroups) / chip.cus));
+  const double step_ns = on_a_cu * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes / chip.fill_bytes_per_cycle / chip.clock_ghz;
+  const double again = requests_of_a_line(lost.b, loads_a_line(c) * requested, step_ns, chip.hbm_latency_ns),
+               a_again = requests_of_a_line(lost.a, a_loads_a_line(c) * requested, step_ns, chip.l2_latency_cycles / chip.clock_ghz);
   // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
   const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.max_steps();
   const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
@@ -220,16 +255,8 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
     for (double* const term : {&w.loaded, &w.instructions, &w.matrix_cycles}) *term *= crowded_groups;
   }
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
-  if (!c.splits()) return w;
-  // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
-  // collects all, a few parts at a time. The way of a store and a load there and back that sees it; the count was under way before.
-  const double published = 8.0 * c.rows * c.tile_n * c.products, sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
-  const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
-  const double write = published / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * published / chip.write_tbs / 1e3;
-  const double read =
-      (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
-  w.exit_ns = write + meet + read;
-  w.chain_ns += (segments - 1) * (write + meet);
+  w.chain_ns += segments * add_waves_ns(c, chip) / on_a_cu;
+  if (c.splits()) add_meetings(w, c, steps, segments > 1, chip);
   return w;
 }
 
