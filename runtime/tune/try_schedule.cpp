@@ -14,13 +14,13 @@ namespace kiln {
 namespace {
 
 // How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
-// simulating takes about 2 us of the host each: 1e5 take as long as a compile. `./dev bench schedule` counts what it gains: where the lines
+// simulating takes about 2 us of the host each: 2e5 take as long as a compile. `./dev bench schedule` counts what it gains: where the lines
 // that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs. Between methods it
 // is wrong by more than within one.
 struct Worth {
   double behind, slots;
 };
-constexpr Worth well_modelled{.behind = 1.05, .slots = 1e5}, others{.behind = 1.1, .slots = 2e6},
+constexpr Worth well_modelled{.behind = 1.05, .slots = 2e5}, others{.behind = 1.1, .slots = 2e6},
     another_method{.behind = 1.15, .slots = 6e6};
 
 } // namespace

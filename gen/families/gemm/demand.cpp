@@ -124,9 +124,11 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
   return {.b = lost(of_b), .a = lost(of_a), .scales = lost(of_scales)};
 }
 
-// How often a line is requested of L2 that has several loads, a step apart: once if L1 keeps it, and while it is on its way.
+// How often a line is requested of L2 that has several loads, a step apart: once if L1 keeps it, and while it is on its way. Both are
+// assumptions of the simulation, so that whole lines, which need neither, are taken where the two would be equal.
 double requests_of_a_line(double lost, double loads, double step_ns, double latency_ns) {
-  return 1 + lost * std::max(0.0, 1 - latency_ns / step_ns) * (loads - 1);
+  constexpr double at_least = 0.05;
+  return 1 + lost * std::max(at_least, 1 - latency_ns / step_ns) * (loads - 1);
 }
 
 // Whether every workgroup has whole tiles, or every tile whole workgroups.
