@@ -23,4 +23,16 @@ template <int n, int m, int l, class F> KILN_DEVICE void for_each(F f) {
       for (int k = 0; k < l; ++k) f(i, j, k);
 }
 
+// f(constant) for each, which converts to int where a constant is asked for. If f leaves some out, `if constexpr` keeps indices of those, which
+// are out of range, from LLVM: SROA sees them before branches that are never taken are gone, and makes one vector of what they overlap.
+template <int at> struct Constant {
+  constexpr KILN_MEMBER operator int() const { return at; }
+};
+template <int n, int from = 0, class F> KILN_DEVICE void for_each_constant(F f) {
+  if constexpr (from < n) {
+    f(Constant<from>());
+    for_each_constant<n, from + 1>(f);
+  }
+}
+
 } // namespace kiln

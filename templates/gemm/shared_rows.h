@@ -91,7 +91,8 @@ public:
   }
   // The loads of the first turn of a tile.
   template <class... Bs> KILN_MEMBER void begin(u32 tile, const A* a, Bs... b) {
-    const u32 own_columns = smaller(tile * config.waves + wave_, of_wave.tiles() - 1); // beyond n: columns that nobody stores
+    constexpr u32 last = of_wave.tiles() - 1; // not in the call: LLVM would load the config from memory
+    const u32 own_columns = smaller(tile * config.waves + wave_, last); // beyond n: columns that nobody stores
     operands_.move_to(own_columns, 0, a, b...);
     row_operands_.move_to(own_columns, 0, a, b...);
     platform::schedule_barrier();
@@ -104,7 +105,7 @@ public:
     put(1, 1);
     for_each<all_columns>([&](int i) KILN_LAMBDA { arrange(0, i); });
     platform::barrier();
-    for_each<ahead>([&](int r) KILN_LAMBDA { take(r, 0, r); });
+    for_each<ahead>([&](int r) KILN_LAMBDA { take(r, 0); });
     u32 left = platform::pin_sgpr(static_cast<u32>(config.steps_per_tile())); // opaque: LLVM would make straight code of a short loop
 #pragma nounroll
     for (; left >= 2 * config.stages; left -= config.stages) {
@@ -118,9 +119,9 @@ public:
     at_the_end();
     platform::schedule_barrier();
     constexpr int last = rest > 0 ? rest : config.stages;
-    for_each<last>([&](int i) KILN_LAMBDA {
-      add(i, i + 1 < last ? i + 1 : -1);
-      if (i + 2 < last) put(i + 2, behind(behind(at_)));
+    for_each_constant<last>([&](auto i) KILN_LAMBDA {
+      add(i, i + 1 < last ? i + 1 : i);
+      if constexpr (i + 2 < last) put(i + 2, behind(behind(at_)));
       at_ = behind(at_);
       platform::schedule_barrier();
     });
@@ -156,23 +157,27 @@ private:
     if constexpr (has_scales) scales()[to][wave_][lane] = ring_[place].scales.a[0][0];
   }
   // A row tile of a place in LDS.
-  KILN_MEMBER void take(int r, u32 from, int tile) {
+  KILN_MEMBER void take(int r, u32 from) {
     const u32 lane = platform::lane_id();
-    for_each<words>([&](int u) KILN_LAMBDA { rows_.a[r][u] = rows()[from][tile][u][lane]; });
-    if constexpr (has_scales) rows_.scales.a[r][0] = scales()[from][tile][lane];
+    for_each<words>([&](int u) KILN_LAMBDA { rows_.a[r][u] = rows()[from][r][u][lane]; });
+    if constexpr (has_scales) rows_.scales.a[r][0] = scales()[from][r][lane];
   }
   // Row tiles are read while those before them are multiplied, the first ones of a step while the last ones of the step before are. So are
-  // words of whole lines of the `next` place's columns exchanged, if there is one.
+  // words of whole lines of the `next` place's columns exchanged, if that is another one.
   KILN_MEMBER void add(int place, int next) {
     platform::barrier();
     sums_.finish(); // of the step before
     for_each<config.products, columns, words>([&](int p, int i, int u) KILN_LAMBDA { rows_.b[p][i][u] = ring_[place].b[p][i][u]; });
     if constexpr (has_scales) for_each<config.products>([&](int p) KILN_LAMBDA { rows_.scales.b[p][0] = ring_[place].scales.b[p][0]; });
-    for_each<a_rows>([&](int r) KILN_LAMBDA {
-      if (r + ahead < a_rows) take(r + ahead, at_, r + ahead);
+    for_each_constant<a_rows>([&](auto r) KILN_LAMBDA {
+      if constexpr (r + ahead < a_rows) take(r + ahead, at_);
       sums_.add_row(rows_, r);
-      if (next >= 0 && r + ahead >= a_rows) take(r + ahead - a_rows, behind(at_), r + ahead - a_rows);
-      if (next >= 0) for_each<of_tile>([&](int i) KILN_LAMBDA { if (r * of_tile + i < all_columns) arrange(next, r * of_tile + i); });
+      if constexpr (r + ahead >= a_rows)
+        if (next != place) take(r + ahead - a_rows, behind(at_));
+      for_each_constant<of_tile>([&](auto i) KILN_LAMBDA {
+        if constexpr (r * of_tile + i < all_columns)
+          if (next != place) arrange(next, r * of_tile + i);
+      });
       platform::schedule_barrier();
     });
   }

@@ -29,7 +29,7 @@ Alteration narrow_rows() {
           halves_of("reinterpret_cast<const char*>(in_lds() + at)")};
 }
 Alteration narrow_shared_rows() {
-  const std::string to = "rows_.a[r][u]", from = "rows()[from][tile][u][lane]";
+  const std::string to = "rows_.a[r][u]", from = "rows()[from][r][u][lane]";
   return {"narrower reads of LDS", to + " = " + from + ";", one_by_one(to, from)};
 }
 Alteration early_conversion() {
