@@ -282,7 +282,9 @@ constexpr const char* why_invalid_experts(const GemmConfig& c) {
 
 constexpr const char* why_invalid_shared_rows(const GemmConfig& c) {
   if (!c.shares_rows()) return c.row_blocks == 1 ? nullptr : "only method shared_rows has row_blocks";
-  if (c.a.bits != c.b.bits || c.packed()) return "method shared_rows takes operands of as many bits each, 8 or 16: use method matrix";
+  if (c.a.bits != c.b.bits) return "method shared_rows takes operands of as many bits each: use method matrix";
+  if (c.a.mx() && (!c.whole_lines() || c.b.bits != 4 || c.a.scales_by_group))
+    return "method shared_rows takes MX formats of 4 bits, with 2 loads, rows of whole lines and scales row after row: use method matrix";
   if (c.rows_at_end || c.epilogue_group) return "method shared_rows takes no epilogue that reduces columns: use method matrix";
   if (c.waves != 4) return "method shared_rows takes 4 waves";
   if (c.products * c.tile_n != 128) return "method shared_rows takes 128 columns of all products together: a tile_n of 128, or of 64 with two";
@@ -304,8 +306,8 @@ constexpr const char* why_invalid(const GemmConfig& c) {
   if (const char* const invalid = why_invalid_a(c.a)) return invalid;
   if (const char* const invalid = why_invalid_b(c.b)) return invalid;
   if (const char* const invalid = why_invalid_pair(c.a, c.b)) return invalid;
-  if ((c.a.bits == 32 || c.a.mx() || c.a.quantises) && c.method != GemmMethod::matrix)
-    return "A of 32 bits, of an MX format, or quantised takes method matrix only";
+  if ((c.a.bits == 32 || (c.a.mx() && !c.shares_rows()) || c.a.quantises) && c.method != GemmMethod::matrix)
+    return "A of 32 bits or quantised takes method matrix only, and A of an MX format that or shared_rows";
   if (const char* const invalid = why_invalid_shared_rows(c)) return invalid;
   if (c.a.mx() && c.b.bits == 8 && c.loads == 1) return "A and B of MX formats of 8 bits take loads of 2 or 4: an instruction has 128 bytes of a row";
   if (c.staged && !c.a.quantises) return "rows of A that lie in LDS are quantised ones";

@@ -149,7 +149,10 @@ protected:
 #pragma unroll
       for (int u = 0; u < Scales::words; ++u)
         for_each<products, b_rows, a_rows>([&](int p, int i, int r) KILN_LAMBDA {
-          sums[p][i][r] = multiply_mx<B, A>(mx_words(slot.b[p][i], u), mx_words(slot.a[r], u), slot.scales.scale[p][i][u], slot.scales.a[r][u], sums[p][i][r]);
+          u32 of_b = slot.scales.scale_of_b(p, i, u), of_a = slot.scales.scale_of_a(r, u);
+          platform::pin_vgpr(of_b);
+          platform::pin_vgpr(of_a);
+          multiply_mx_at(slot, p, i, r, u, of_b, of_a);
         });
     } else {
       constexpr int parts = 16 / config.b.bits, of_a = 16 / config.a.bits; // words of bf16 that a word makes
@@ -159,17 +162,20 @@ protected:
         for (int w = 0; w < parts; ++w) {
           Word16 a[a_rows];
 #pragma unroll
-          for (int r = 0; r < a_rows; ++r) a[r] = mx_as_bf16<A>(slot.a[r][u * Operands::ratio + w / of_a], w % of_a, slot.scales.a[r][u]);
+          for (int r = 0; r < a_rows; ++r) a[r] = mx_as_bf16<A>(slot.a[r][u * Operands::ratio + w / of_a], w % of_a, static_cast<u8>(slot.scales.scale_of_a(r, u)));
 #pragma unroll
           for (int p = 0; p < products; ++p)
 #pragma unroll
             for (int i = 0; i < b_rows; ++i) {
-              const Word16 b = mx_as_bf16<B>(slot.b[p][i][u], w, slot.scales.scale[p][i][u]);
+              const Word16 b = mx_as_bf16<B>(slot.b[p][i][u], w, static_cast<u8>(slot.scales.scale_of_b(p, i, u)));
 #pragma unroll
               for (int r = 0; r < a_rows; ++r) sums[p][i][r] = multiply<edge, bf16, bf16>(b, a[r], sums[p][i][r]);
             }
         }
     }
+  }
+  KILN_MEMBER void multiply_mx_at(const Slot& slot, int p, int i, int r, int u, u32 of_b, u32 of_a) {
+    sums[p][i][r] = multiply_mx<B, A>(mx_words(slot.b[p][i], u), mx_words(slot.a[r], u), of_b, of_a, sums[p][i][r]);
   }
   // What a lane has of 128 elements of a row: 16 bytes of 4-bit ones, 32 of others.
   template <int count> static KILN_MEMBER Vec<i32, 8> mx_words(const Word16 (&of_row)[count], int u) {

@@ -15,11 +15,12 @@ template <GemmConfig config, class A, class B> struct RowTileSums : MatrixSums<c
   using typename Sums::OfGroup, typename Sums::S, typename Sums::Slot;
   using Sums::a_rows, Sums::b_rows, Sums::products, Sums::scales, Sums::sums;
   OfGroup groups_of_row[products][b_rows]; // of the row tile before
+  u32 of_columns[products][b_rows][config.loads]; // of MX formats: the step's scales of B
 
   KILN_MEMBER void clear() {
     Sums::clear();
-    each_column([&](int p, int i) KILN_LAMBDA { groups_of_row[p][i] = OfGroup(0); });
-    for_each<products>([&](int p) KILN_LAMBDA { scales[p][a_rows - 1] = S(0); });
+    if constexpr (config.block_scaled()) each_column([&](int p, int i) KILN_LAMBDA { groups_of_row[p][i] = OfGroup(0); });
+    if constexpr (config.block_scaled()) for_each<products>([&](int p) KILN_LAMBDA { scales[p][a_rows - 1] = S(0); });
   }
   // Adds a row tile, whose words alone the slot has to have. `finish` stands behind all of a step, before the next one.
   KILN_MEMBER void add_row(const Slot& slot, int r) {
@@ -32,6 +33,16 @@ template <GemmConfig config, class A, class B> struct RowTileSums : MatrixSums<c
       }
       each_column([&](int p, int i) KILN_LAMBDA { groups_of_row[p][i] = now[p][i]; });
       for_each<products>([&](int p) KILN_LAMBDA { scales[p][r] = all_of<S>(slot.scales.scale(r, p, 0)); });
+    } else if constexpr (config.a.mx()) {
+      for_each<config.loads>([&](int u) KILN_LAMBDA {
+        u32 of_row = slot.scales.scale_of_a(r, u);
+        platform::pin_vgpr(of_row);
+        each_column([&](int p, int i) KILN_LAMBDA {
+          if (r == 0) platform::pin_vgpr(of_columns[p][i][u] = slot.scales.scale_of_b(p, i, u));
+          Sums::multiply_mx_at(slot, p, i, r, u, of_columns[p][i][u], of_row);
+          if (u + 1 == config.loads) platform::pin_vgpr(sums[p][i][r]); // as those of groups
+        });
+      });
     } else {
       for (int u = 0; u < config.loads; u += Sums::words)
         each_column([&](int p, int i) KILN_LAMBDA { Sums::multiply_at(slot, p, i, r, u, sums[p][i][r]); });
@@ -67,7 +78,8 @@ template <GemmConfig config, class A, class B> class GemmSharedRows {
     [[no_unique_address]] GemmScales<of_loads> scales;
   };
   using Rows = Word16[config.shared_places][config.waves][words][wave_size];
-  using Scales = f32[config.shared_places][config.waves][wave_size];
+  using Scale = Either<config.a.mx(), u32, f32>; // of MX formats two in a register
+  using Scales = Scale[config.shared_places][config.waves][wave_size];
   static KILN_MEMBER Rows& rows() {
     static __shared__ Rows memory;
     return memory;
@@ -168,7 +180,7 @@ private:
     platform::barrier();
     sums_.finish(); // of the step before
     for_each<config.products, columns, words>([&](int p, int i, int u) KILN_LAMBDA { rows_.b[p][i][u] = ring_[place].b[p][i][u]; });
-    if constexpr (has_scales) for_each<config.products>([&](int p) KILN_LAMBDA { rows_.scales.b[p][0] = ring_[place].scales.b[p][0]; });
+    if constexpr (has_scales) rows_.scales.take_b(ring_[place].scales);
     for_each_constant<a_rows>([&](auto r) KILN_LAMBDA {
       if constexpr (r + ahead < a_rows) take(r + ahead, at_);
       sums_.add_row(rows_, r);

@@ -63,21 +63,20 @@ template <GemmConfig config, class A, class B> struct GemmOperands {
     int p = 0;
     ((b[p++] = detail::values_of(matrices) + first), ...);
     if constexpr (tail) lane_k = k + lane_bytes();
-    const auto row_of = [tile](int i, int u = 0) KILN_LAMBDA {
-      const u32 lane = platform::thread_id() % wave_size;
-      const u32 in_load = config.row_side_by_side() ? lane / lanes : whole_lines ? u * 8 + lane % 8 : lane % config.rows_per_load();
+    const u32 lane = platform::thread_id() % wave_size;
+    const auto row_of = [tile](int i, u32 in_load) KILN_LAMBDA {
       const u32 row = i * config.rows_per_load() + in_load;
       if constexpr (!config.n_tail()) return row;
       const u32 rows = config.n - tile * config.tile_n;
       return row < rows ? row : rows - 1;
     };
     for_each<b_rows, offsets>([&](int i, int u) KILN_LAMBDA {
-      const u32 row = row_of(i, u);
+      const u32 row = row_of(i, whole_lines ? u * 8 + lane % 8 : row_in_load(lane));
       if constexpr (config.b.preshuffled) b_offset[i][u] = row / 16 * 16 * config.row_bytes() + row % 16 * 16;
       else b_offset[i][u] = row * config.row_bytes();
       if constexpr (!tail) b_offset[i][u] += lane_bytes() * config.k_stride();
     });
-    scales.move_to(tile, step, row_of, matrices...);
+    scales.move_to(tile, step, [&](int i) KILN_LAMBDA { return row_of(i, row_in_load(lane)); }, matrices...); // of words as they are multiplied
   }
   KILN_MEMBER void advance(int steps) {
     scales.advance(steps);
@@ -141,6 +140,7 @@ private:
   KILN_MEMBER u32 place_in_a(u32 step, int u, int word) const {
     return (lane_k + bytes_to(step, u)) * ratio - lane_bytes() + word * a_word_bytes;
   }
+  KILN_DEVICE u32 row_in_load(u32 lane) { return config.row_side_by_side() ? lane / lanes : lane % config.rows_per_load(); }
   KILN_DEVICE u32 bytes_to(u32 step, int u) { return step * config.step_bytes() + (whole_lines ? 0 : u * lanes * 16); }
   KILN_DEVICE u32 lane_bytes() {
     const u32 lane = platform::thread_id() % wave_size;

@@ -76,6 +76,11 @@ void add_shared(std::vector<ContractCase>& cases, const Target& to) {
                    catalog_spec("gemm_block_scaled", {.fp8 = to.fp8(), .m = 128, .n = 4096, .k = 8192}),
                    {"method=shared_rows"},
                    joined({{"required v_mfma_", no_fp8_matrix(to.has_scaled_mfma())}}, own)});
+  if (to.has_scaled_mfma())
+    cases.push_back({"gemm shared rows MXFP4",
+                     catalog_spec("gemm_mx", {.m = 128, .n = 4096, .k = 16384}),
+                     {"method=shared_rows"},
+                     joined({{"required v_mfma_", no_mx_matrix()}}, own)});
 }
 
 Expr nvfp4_product() {

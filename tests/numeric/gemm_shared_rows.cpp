@@ -26,6 +26,13 @@ Expr scaled(DType type, std::int64_t most, std::int64_t n, std::int64_t k) {
   return matmul_nt_scaled(input("a", type, {m, k}), input("b", type, {n, k}), input("a_scale", f32, {m, groups}),
                           input("b_scale", f32, {group_count(n, scale_block), groups}));
 }
+Expr mx(DType type, std::int64_t most, std::int64_t n, std::int64_t k, bool by_group = false) {
+  const Dim m = dynamic("m", 1, most);
+  const std::int64_t groups = k / mx_block;
+  return matmul_nt_mx_mx(input("a", type, {m, k}), input("b", type, {n, k}),
+                         by_group ? transpose(input("a_scale", e8m0, {groups, m})) : input("a_scale", e8m0, {m, groups}),
+                         input("b_scale", e8m0, {n, groups}));
+}
 
 void check(const KernelSpec& spec, const Target& to, std::uint64_t seed, std::int64_t m, Settings settings = {}) {
   settings.insert(settings.begin(), "method=shared_rows");
@@ -74,6 +81,19 @@ TEST_CASE("shared rows: blocks of rows, also such as do not exist") {
   }
 }
 
+TEST_CASE("shared rows: MXFP4, whose scales pass through LDS as the rows do") {
+  const Target to = target("gfx950");
+  std::uint64_t seed = 40;
+  for (const std::int64_t m : {1, 49, 64, 65, 127, 128})
+    check(KernelSpec("gemm").output("c", f32, mx(e2m1, 128, 200, 2048)), to, ++seed, m);
+  for (const int blocks : {3, 4, 8})
+    check(KernelSpec("gemm").output("c", f32, mx(e2m1, 128, 131, 1792)), to, ++seed, 121,
+          {fmt::format("row_blocks={}", blocks), fmt::format("workgroups={}", 2 * blocks)});
+  check(KernelSpec("gemm").output("c", f32, mx(e2m1, 64, 128, 3 * 256)), to, ++seed, 64); // three steps of 128 bytes
+  const Expr pair = mx(e2m1, 80, 384, 1280);
+  check(KernelSpec("gated").output("c", bf16, silu(columns(pair, 0, 192)) * columns(pair, 192, 192)), to, ++seed, 77);
+}
+
 TEST_CASE("shared rows: epilogues, and pairs of products") {
   for (const std::string_view arch : known_archs()) {
     const Target to = target(arch);
@@ -97,6 +117,10 @@ TEST_CASE("shared rows: twenty interleavings give the same bits") {
     const auto wrong = testing::check_orders(spec, built(spec, to, {}), random_inputs(spec, 31, {.dynamic_size = 77}));
     CHECK_MESSAGE(!wrong, wrong.value_or(""));
   }
+  const Target to = target("gfx950");
+  const KernelSpec spec = KernelSpec("gemm").output("c", f32, mx(e2m1, 80, 256, 3328));
+  const auto wrong = testing::check_orders(spec, built(spec, to, {}), random_inputs(spec, 32, {.dynamic_size = 77}));
+  CHECK_MESSAGE(!wrong, wrong.value_or(""));
 }
 
 TEST_CASE("shared rows: waves that do not wait for one another race") {
@@ -114,9 +138,16 @@ TEST_CASE("shared rows: waves that do not wait for one another race") {
 
 TEST_CASE("shared rows: what they are not is refused by name") {
   const Target to = target("gfx942");
-  const auto refused = [&](const KernelSpec& spec, const Settings& settings, const char* reason) {
-    CHECK_THROWS_WITH_AS(built(spec, to, settings), doctest::Contains(reason), UserError);
+  const auto refused = [&](const KernelSpec& spec, const Settings& settings, const char* reason, std::string_view arch = "gfx942") {
+    CHECK_THROWS_WITH_AS(built(spec, target(arch), settings), doctest::Contains(reason), UserError);
   };
+  const auto refused_mx = [&](const Expr& product, const char* reason, std::string_view arch = "gfx950") {
+    refused(KernelSpec("mx").output("c", f32, product), {}, reason, arch);
+  };
+  refused_mx(mx(e2m1, 128, 256, 1024), "no matrix instruction with scales", "gfx942");
+  refused_mx(mx(e4m3fn, 128, 256, 1024), "MX formats of 4 bits");
+  refused_mx(mx(e2m1, 128, 256, 1024, true), "scales row after row");
+  refused_mx(mx(e2m1, 128, 256, 1024 + 128), "rows of whole lines");
   const Dim m = dynamic("m", 1, 128);
   const KernelSpec spec = plain(to.fp8(), 128, 256, 1024);
   refused(spec, {"workgroups=3"}, "a workgroup for each tile and block of rows");

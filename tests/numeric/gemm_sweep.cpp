@@ -21,7 +21,7 @@ using namespace kiln;
 
 namespace {
 
-enum class Weights { plain, block_scaled, four_bits };
+enum class Weights { plain, block_scaled, four_bits, mx };
 
 // What is multiplied: a's and b's types, and how b is scaled.
 struct Types {
@@ -47,7 +47,8 @@ std::vector<Types> types_of(const Target& to) {
           {e4, e5, Weights::block_scaled},
           {i8, i8, Weights::block_scaled},
           {f16, u8, Weights::four_bits},
-          {bf16, u8, Weights::four_bits}};
+          {bf16, u8, Weights::four_bits},
+          {e2m1, e2m1, Weights::mx}};
 }
 
 struct Point {
@@ -58,7 +59,8 @@ struct Point {
   std::int64_t columns; // n of a shape that public kernels are measured at; 0: an odd one
 };
 
-bool takes(GemmMethod method, const Types& types, std::int64_t m) {
+bool takes(GemmMethod method, const Types& types, std::int64_t m, const Target& to) {
+  if (types.weights == Weights::mx) return method == GemmMethod::matrix || (method == GemmMethod::shared_rows && to.has_scaled_mfma());
   if (method == GemmMethod::sparse) return m <= 8;
   if (method == GemmMethod::dot) return m <= 4;
   if (method == GemmMethod::shared_rows) return size_bits(types.a) == size_bits(types.b) && types.weights != Weights::four_bits;
@@ -74,16 +76,16 @@ std::vector<Point> all_points() {
     for (const std::int64_t m : {1, 2, 3, 4, 5, 8, 12, 16, 17, 32, 48, 64})
       for (const GemmMethod method : methods)
         for (const Types& types : types_of(to))
-          if (takes(method, types, m)) points.push_back({to, types, method, m, 0});
+          if (takes(method, types, m, to)) points.push_back({to, types, method, m, 0});
     for (const std::int64_t n : {2304, 13312, 16384})
       for (const std::int64_t m : {1, 8, 16, 32})
         for (const GemmMethod method : methods)
-          if (takes(method, {to.fp8(), to.fp8()}, m)) points.push_back({to, {to.fp8(), to.fp8()}, method, m, n});
+          if (takes(method, {to.fp8(), to.fp8()}, m, to)) points.push_back({to, {to.fp8(), to.fp8()}, method, m, n});
   }
   for (const std::string_view arch : known_archs())
     for (const std::int64_t m : {1, 16, 33, 64, 65, 80, 127, 128})
       for (const Types& types : types_of(target(arch)))
-        if (takes(GemmMethod::shared_rows, types, m)) points.push_back({target(arch), types, GemmMethod::shared_rows, m, 0});
+        if (takes(GemmMethod::shared_rows, types, m, target(arch))) points.push_back({target(arch), types, GemmMethod::shared_rows, m, 0});
   return points;
 }
 
@@ -98,6 +100,12 @@ KernelSpec spec_of(const Types& types, const Dim& m, std::int64_t n, std::int64_
                 matmul_nt_scaled(a, input("b", types.b, {n, k}, layout),
                                  by_group ? transpose(input("a_scale", f32, {groups, m})) : input("a_scale", f32, {m, groups}),
                                  input("b_scale", f32, {group_count(n, scale_block), groups})));
+  }
+  if (types.weights == Weights::mx) {
+    const std::int64_t groups = group_count(k, mx_block);
+    return KernelSpec("gemm_mx").output(
+        "c", f32,
+        matmul_nt_mx_mx(a, input("b", types.b, {n, k}, layout), input("a_scale", e8m0, {m, groups}), input("b_scale", e8m0, {n, groups})));
   }
   const std::int64_t group = 64, groups = group_count(k, group);
   return KernelSpec("gemm_w4a16")
@@ -116,12 +124,14 @@ struct Case {
 Case case_of(const Point& p, std::uint64_t number) {
   Random random(number);
   const std::int64_t n = p.columns ? p.columns : 2 * random.between(8, 120) + 1;
-  const bool shared = p.method == GemmMethod::shared_rows; // takes three whole steps and more
-  const std::int64_t natural = shared                                  ? 512 / size_bits(p.types.b)
+  const bool shared = p.method == GemmMethod::shared_rows;     // takes three whole steps and more
+  const bool lines = shared && p.types.weights == Weights::mx; // takes whole ones
+  const std::int64_t natural = shared                                  ? (lines ? 1024 : 512) / size_bits(p.types.b)
                                : p.types.weights == Weights::four_bits ? 32
+                               : p.types.weights == Weights::mx        ? 32
                                                                        : 16; // elements in 16 bytes of the narrower operand
   const std::int64_t k = p.columns ? 512 : natural * (shared ? random.between(6, 28) : random.between(1, 1536 / natural));
-  const bool shuffle = p.method != GemmMethod::producers && random.chance(15);
+  const bool shuffle = p.method != GemmMethod::producers && random.chance(15) && p.types.weights != Weights::mx;
   const std::int64_t bound = random.chance(70) ? p.m
                              : shared          ? 128
                                                : std::min<std::int64_t>(p.method == GemmMethod::dot      ? 4

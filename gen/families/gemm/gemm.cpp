@@ -42,11 +42,16 @@ long long max_parts(const GemmConfig& c) {
 // Whether dot instructions take a's numbers as they are.
 bool takes_dots(const Plan& plan, const Target& target) { return plan.products.front().a.memory.dtype() == f16 || target.has_dot2_bf16(); }
 
-// Method shared_rows, with blocks of 32 to 64 rows: from so many rows on A is what a CU mostly reads, if each wave reads all of it.
-std::vector<GemmConfig> shared_configs(const GemmConfig& planned) {
-  constexpr int many_rows = 48;
+// Whether the target multiplies what waves share: numbers of MX formats only with their scales, or each wave would convert all rows.
+bool shares_rows_on(const GemmConfig& c, const Target& target) { return !c.a.mx() || target.has_scaled_mfma(); }
+
+// Method shared_rows, with blocks of 32 to 64 rows: from so many rows on A is what a CU mostly reads, if each wave reads all of it. Those
+// of MX formats have scales beside them, each a line of its own.
+std::vector<GemmConfig> shared_configs(const GemmConfig& planned, const Target& target) {
+  const int many_rows = planned.a.mx() ? 32 : 48;
   std::vector<GemmConfig> configs;
-  for (int rows = max_shared_rows; planned.rows > many_rows && rows >= 32; rows -= 16) {
+  if (planned.rows <= many_rows || !shares_rows_on(planned, target)) return configs;
+  for (int rows = max_shared_rows; rows >= 32; rows -= 16) {
     const GemmConfig c = with_shared_rows(planned, ceil_div(planned.rows, rows));
     if (!why_invalid(c) && fits_registers(c) && std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   }
@@ -120,7 +125,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
       add_one(other, false);
     }
   }
-  if (cus == target.compute_units()) std::ranges::copy(shared_configs(planned), std::back_inserter(configs));
+  if (cus == target.compute_units()) std::ranges::copy(shared_configs(planned, target), std::back_inserter(configs));
   if (configs.empty()) { // invalid: the caller says why
     Config c = planned;
     c.tile_n = std::max(c.tile_n, c.epilogue_group);
@@ -171,6 +176,9 @@ std::optional<Refusal> Gemm::why_not(const Config& c, const Plan& plan, const Ta
     return refuse_schedule(plan, fmt::format("direct=1, but {} loads at most 4 bytes per lane straight into LDS", target.arch()),
                            "use direct=0");
   if (const char* const invalid = why_invalid(c)) return refuse_schedule(plan, fields_text(c), invalid);
+  if (c.shares_rows() && !shares_rows_on(c, target))
+    return refuse_schedule(plan, fmt::format("method=shared_rows, but {} has no matrix instruction with scales", target.arch()),
+                           "use method=matrix");
   if (c.rows_at_end && c.lds_bytes() + lds_bytes(plan.body, rows_at_end(plan.body, c)) > target.lds_bytes())
     return refuse_schedule(plan,
                            fmt::format("it takes {} bytes of LDS, and its rows at the end {} more; {} has {}", c.lds_bytes(),

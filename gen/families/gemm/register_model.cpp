@@ -57,8 +57,8 @@ int gemm_a_loads(const GemmConfig& c) {
 }
 
 int gemm_scale_loads(const GemmConfig& c) {
-  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads();        // four scales, four zero points
-  if (c.a.mx()) return c.stages * (c.b_loads() + c.loaded_row_tiles() * c.loads); // of both
+  if (c.wide_scales()) return 2 * c.b_loads() / c.loads * c.scale_quads(); // four scales, four zero points
+  if (c.a.mx()) return c.stages * (c.b_loads() + c.loaded_row_tiles() * c.loads) / (c.whole_lines() ? 2 : 1); // of both, a line's together
   if (c.packed()) return c.stages * c.b.word_scales() * c.b_loads();
   if (!c.block_scaled()) return 0;
   const int rows = c.is_matrix() ? c.loaded_row_tiles() : c.method == GemmMethod::sparse ? 2 : c.rows;

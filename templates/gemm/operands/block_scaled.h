@@ -57,6 +57,10 @@ template <GemmConfig config> struct BlockScales : PlainWords {
     }
   }
   KILN_MEMBER void cut(bool, int) {}
+  template <class Scales> KILN_MEMBER void take_b(const Scales& from) {
+#pragma unroll
+    for (int p = 0; p < config.products; ++p) b[p][0] = from.b[p][0];
+  }
   // What a sum of the group is multiplied by.
   KILN_MEMBER f32 scale(int row, int product, int u) const {
     return a[row][u] * b[product][u];

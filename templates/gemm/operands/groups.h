@@ -79,9 +79,10 @@ template <GemmConfig config, class T> struct ScalesOfA {
     if constexpr (config.a.scales_by_group) return row * sizeof(T) + group * distance;
     else return (row * config.groups() + group) * sizeof(T);
   }
-  KILN_MEMBER T load(u32& place, GroupIndex index) const {
-    if constexpr (config.a.scales_by_group) return load_of_group<T>(first, place, index, distance);
-    else return load_of_group<T>(first, place, index);
+  // What is loaded may have the scales of several groups of a row.
+  template <class Loaded = T> KILN_MEMBER Loaded load(u32& place, GroupIndex index) const {
+    if constexpr (config.a.scales_by_group) return load_of_group<Loaded>(first, place, index, distance);
+    else return load_of_group<Loaded, sizeof(T)>(first, place, index);
   }
 };
 

@@ -21,11 +21,12 @@ template <GemmConfig config> struct MxWords : WordScales<config, u8> {
 
 // ---- of both
 // A lane loads the scales of its rows of both. A scaled matrix instruction takes those of block lane / 16 of 128 elements; where numbers are
-// converted, each 16 bytes have theirs.
+// converted, each 16 bytes have theirs. With whole lines a lane has two groups of a row behind each other, and loads their scales together.
 template <GemmConfig config> struct MxScaleOperands {
   static constexpr bool in_instruction = has_scaled_mfma;
   static constexpr int rows = config.tile_n / config.rows_per_load(), a_rows = config.row_tiles();
   static constexpr int loads_each = in_instruction && config.b.bits == 8 ? 2 : 1, words = config.loads / loads_each; // loads with one scale
+  static constexpr bool pairs = config.whole_lines();
   ScalesOfA<config, u8> a;
   const char* scale[config.products];
   GroupPosition<config> position;
@@ -34,7 +35,7 @@ template <GemmConfig config> struct MxScaleOperands {
   template <class RowOf> KILN_MEMBER void start(RowOf row_of, const void* a_scale, u32 lane_k) {
     const u32 lane = platform::thread_id() % wave_size;
     a.start(row_of, a_scale);
-    position.lane_k = in_instruction ? lane / 16 * config.b.group : lane_k;
+    position.lane_k = pairs ? lane / 16 * 2 * config.b.group : in_instruction ? lane / 16 * config.b.group : lane_k;
 #pragma unroll
     for (int i = 0; i < a_rows; ++i) a_row[i] = a.place(row_of(i * 16 + lane % 16), fixed_part());
   }
@@ -53,21 +54,35 @@ private:
 
 template <GemmConfig config> struct MxScales : PlainWords {
   using Operands = MxScaleOperands<config>;
-  u8 scale[config.products][Operands::rows][Operands::words], a[Operands::a_rows][Operands::words]; // as bits
+  static constexpr int scale_loads = Operands::pairs ? 1 : Operands::words;
+  using Loaded = Either<Operands::pairs, u16, u8>;
+  Loaded scale[config.products][Operands::rows][scale_loads], a[Operands::a_rows][scale_loads]; // as bits
+
+  KILN_MEMBER u32 scale_of_b(int p, int i, int u) const { return one(scale[p][i], u); }
+  KILN_MEMBER u32 scale_of_a(int r, int u) const { return one(a[r], u); }
 
   KILN_MEMBER void load(Operands& from, u32 step) {
 #pragma unroll
-    for (int u = 0; u < Operands::words; ++u) {
+    for (int u = 0; u < scale_loads; ++u) {
       const GroupIndex index = from.position.index(step, u * Operands::loads_each);
 #pragma unroll
       for (int p = 0; p < config.products; ++p)
 #pragma unroll
-        for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = load_of_group<u8>(from.scale[p], from.scale_row[i], index);
+        for (int i = 0; i < Operands::rows; ++i) scale[p][i][u] = load_of_group<Loaded, 1>(from.scale[p], from.scale_row[i], index);
 #pragma unroll
-      for (int i = 0; i < Operands::a_rows; ++i) a[i][u] = from.a.load(from.a_row[i], index);
+      for (int i = 0; i < Operands::a_rows; ++i) a[i][u] = from.a.template load<Loaded>(from.a_row[i], index);
     }
   }
   KILN_MEMBER void cut(bool, int) {} // beyond the end of k stands the scale of the row's last block: a NaN there is one of the row
+  template <class Scales> KILN_MEMBER void take_b(const Scales& from) {
+    for_each<config.products, Operands::rows>([&](int p, int i) KILN_LAMBDA { scale[p][i][0] = from.scale[p][i][0]; });
+  }
+
+private:
+  static KILN_MEMBER u32 one(const Loaded (&of)[scale_loads], int u) {
+    if constexpr (Operands::pairs) return static_cast<u32>(of[0]) >> (8 * u); // its lowest byte counts
+    else return of[u];
+  }
 };
 
 } // namespace kiln

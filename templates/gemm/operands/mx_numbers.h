@@ -73,14 +73,12 @@ template <class T> KILN_DEVICE Word16 mx_as_bf16(Word16 word, int part, u8 scale
   }
 }
 
-// sums + X * Y^T over 128 elements of k, each number times its block's scale.
+// sums + X * Y^T over 128 elements of k, each number times its block's scale, the lowest byte of a word. What was computed of these is to be
+// pinned (pin_vgpr).
 template <class T> inline constexpr int mx_format = Fp8<T>::e4m3 ? 0 : 1;
 template <> inline constexpr int mx_format<e2m1> = 4;
-template <class X, class Y> KILN_DEVICE Vec<f32, 4> multiply_mx(Vec<i32, 8> x, Vec<i32, 8> y, u8 x_scale, u8 y_scale, Vec<f32, 4> sums) {
-  u32 of_x = x_scale, of_y = y_scale;
-  platform::pin_vgpr(of_x); // see pin_vgpr
-  platform::pin_vgpr(of_y);
-  return platform::mfma_mx<mx_format<X>, mx_format<Y>>(x, y, of_x, of_y, sums);
+template <class X, class Y> KILN_DEVICE Vec<f32, 4> multiply_mx(Vec<i32, 8> x, Vec<i32, 8> y, u32 x_scale, u32 y_scale, Vec<f32, 4> sums) {
+  return platform::mfma_mx<mx_format<X>, mx_format<Y>>(x, y, x_scale, y_scale, sums);
 }
 
 // Sixteen numbers of A times `factor`, rounded to an fp8.
