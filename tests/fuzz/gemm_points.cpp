@@ -54,6 +54,16 @@ KernelSpec grouped_point(Random& random, const Target& to, std::int64_t m, std::
   return KernelSpec("squares").output("h", bf16, h).output("sums", f32, group_sum(h * h, random.pick({16, 32, 64, 128})));
 }
 
+// MXFP4 by MXFP4, with k of whole steps or not.
+KernelSpec mx_point(Random& random, std::int64_t m, std::int64_t n, std::int64_t k) {
+  const Dim rows = dynamic("m", 1, 2 * m);
+  if (random.chance(60)) k = (k + 255) / 256 * 256;
+  const std::int64_t groups = k / mx_block;
+  const Expr product = matmul_nt_mx_mx(input("a", e2m1, {rows, k}), input("b", e2m1, {n, k}), input("a_scale", e8m0, {rows, groups}),
+                                       input("b_scale", e8m0, {n, groups}));
+  return KernelSpec("mx").output("c", bf16, random.chance(50) ? product : product + input("residual", bf16, {rows, n}));
+}
+
 Point random_point(std::uint64_t seed) {
   Random random(seed);
   const Target to = target(random.chance(50) ? "gfx942" : "gfx950");
@@ -67,6 +77,7 @@ Point random_point(std::uint64_t seed) {
   const std::int64_t k = 16 * (random.chance(50) ? pick({16, 64, 256, 416, 512, 1024}) : random.between(1, 1200));
   if (random.chance(12)) return {grouped_point(random, to, m, (n + 127) / 128 * 128, k), to};
   if (random.chance(30)) return {scaled_point(random, to, m, n, (k + 31) / 32 * 32), to};
+  if (random.chance(12)) return {mx_point(random, m, n, (k + 31) / 32 * 32), to};
   const Expr a = input("a", a_type, {dynamic("m", 1, m), k});
   KernelSpec spec("gemm");
   switch (random.between(0, 3)) {
@@ -86,13 +97,15 @@ Point random_point(std::uint64_t seed) {
 }
 
 // Methods other than the chosen one that take the point.
-std::vector<std::string> other_methods(const GemmConfig& c) {
-  if (c.a.quantises) return {};
-  std::vector<std::string> result{"method=matrix32"};
+std::vector<std::string> other_methods(const GemmConfig& c, const Target& to) {
+  if (c.a.quantises || (c.a.mx() && !to.has_scaled_mfma())) return {};
+  std::vector<std::string> result;
+  if (!why_invalid(with_shared_rows(c, ceil_div(c.rows, max_shared_rows)))) result.emplace_back("method=shared_rows");
+  if (c.a.mx()) return result;
+  result.emplace_back("method=matrix32");
   if (c.rows <= 8) result.emplace_back("method=sparse");
   if (c.rows <= 4) result.emplace_back("method=dot");
   if (c.b.plain() && !c.b.preshuffled) result.emplace_back("method=producers");
-  if (!why_invalid(with_shared_rows(c, ceil_div(c.rows, max_shared_rows)))) result.emplace_back("method=shared_rows");
   return result;
 }
 
@@ -116,7 +129,7 @@ TEST_CASE("every schedule that is offered for a product keeps its contract") {
         FAIL_CHECK(std::string(error.what()));
       }
     }
-    for (const std::string& method : other_methods(planned_config(plan, point.to))) {
+    for (const std::string& method : other_methods(planned_config(plan, point.to), point.to)) {
       INFO("seed ", seed, " ", point.to.arch(), " ", method, "\n", to_text(point.spec));
       try {
         shortened += build_kernel(point.spec, point.to, options, {method}).rejected.size();
