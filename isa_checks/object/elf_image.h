@@ -30,11 +30,10 @@ private:
 // Views into the file's bytes: valid while the ElfImage (or a copy of it) lives.
 struct ElfSection {
   std::string_view name;
-  std::uint32_t type = 0;    // SHT_*
-  std::uint64_t flags = 0;   // SHF_*
-  std::uint64_t address = 0; // 0 in a relocatable object
-  std::uint64_t size = 0;    // bytes in memory
-  std::uint32_t link = 0;
+  std::uint32_t type = 0;              // SHT_*
+  std::uint64_t flags = 0;             // SHF_*
+  std::uint64_t address = 0;           // 0 in a relocatable object
+  std::uint64_t size = 0;              // bytes in memory
   std::span<const std::uint8_t> bytes; // empty for SHT_NOBITS
 };
 
@@ -43,7 +42,6 @@ struct ElfSymbol {
   std::uint64_t value = 0; // an address; in a relocatable object an offset into its section
   std::uint64_t size = 0;
   std::uint8_t type = 0; // STT_*
-  std::uint8_t bind = 0; // STB_*
   std::uint16_t section = 0;
 };
 
@@ -51,7 +49,6 @@ struct ElfImage {
   SharedBytes bytes;
   bool relocatable = false; // ET_REL; otherwise ET_DYN or ET_EXEC
   std::uint8_t os_abi = 0;
-  std::uint8_t abi_version = 0;
   std::uint32_t flags = 0; // e_flags
   std::vector<ElfSection> sections;
   std::vector<ElfSymbol> symbols; // of .symtab, then those of .dynsym that .symtab lacks; unnamed ones left out

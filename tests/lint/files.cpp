@@ -119,12 +119,13 @@ Bytes host_file(const std::vector<std::pair<std::string, Bytes>>& content, bool 
       Bytes table;
       append(table, entry);
       add(".rela.dyn", table, elf::SHT_RELA);
+      headers.back().sh_entsize = sizeof entry;
     }
   }
   names += ".shstrtab" + std::string(1, '\0');
   Bytes table(names.begin(), names.end());
   add(".shstrtab", table, elf::SHT_STRTAB);
-  headers.back().sh_name = static_cast<std::uint32_t>(names.size() - 10);
+  headers.back().sh_name = static_cast<std::uint32_t>(table.size() - 10);
   pad(file, 8);
   elf::Elf64_Ehdr header{};
   std::memcpy(header.e_ident, elf::ElfMagic, 4);

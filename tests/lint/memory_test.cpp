@@ -86,6 +86,7 @@ public:
     s.sh_offset = bytes_.size();
     s.sh_size = content.size();
     s.sh_link = link;
+    if (type == llvm::ELF::SHT_SYMTAB) s.sh_entsize = sizeof(llvm::ELF::Elf64_Sym);
     bytes_.insert(bytes_.end(), content.begin(), content.end());
     sections_.push_back(s);
     return sections_.size() - 1;
