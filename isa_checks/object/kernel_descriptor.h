@@ -7,40 +7,29 @@
 
 namespace kiln::isa {
 
-// Field names follow LLVM's AMDGPUUsage, "Kernel Descriptor"; the layout is that of gfx90a, gfx942 and gfx950.
+// Those that something asks for. Field names follow LLVM's AMDGPUUsage, "Kernel Descriptor"; the layout is that of gfx90a, gfx942 and
+// gfx950.
 struct KernelDescriptor {
   std::uint32_t group_segment_bytes = 0;   // LDS, static part
   std::uint32_t private_segment_bytes = 0; // scratch per lane
   std::uint32_t kernarg_bytes = 0;
   std::int64_t entry_offset = 0; // of the first instruction, from the descriptor's own address; 0 before linking
 
-  std::uint32_t rsrc1 = 0, rsrc2 = 0, rsrc3 = 0; // the raw words
-  std::uint16_t code_properties = 0, kernarg_preload = 0;
-
   // rsrc1
-  std::uint32_t vgprs = 0; // allocated, in registers, accumulation registers included
-  std::uint32_t sgprs = 0; // allocated, in registers
-  std::uint8_t priority = 0;
+  std::uint32_t vgprs = 0;                                            // allocated, in registers, accumulation registers included
+  std::uint32_t sgprs = 0;                                            // allocated, in registers
   std::uint8_t float_round_mode_32 = 0, float_round_mode_16_64 = 0;   // 0: to nearest even
   std::uint8_t float_denorm_mode_32 = 0, float_denorm_mode_16_64 = 0; // 0: flush all .. 3: keep all
-  bool priv = false, dx10_clamp = false, debug_mode = false, ieee_mode = false, bulky = false, cdbg_user = false;
-  bool fp16_overflow = false;
+  bool dx10_clamp = false, ieee_mode = false, fp16_overflow = false;
 
   // rsrc2
   bool private_segment = false; // scratch is set up
   std::uint8_t user_sgprs = 0;  // preloaded ones included
-  bool trap_handler = false;
   bool workgroup_id_x = false, workgroup_id_y = false, workgroup_id_z = false, workgroup_info = false;
   std::uint8_t workitem_id = 0; // 0: x; 1: x and y; 2: x, y and z; packed in v0, ten bits each
-  bool exception_address_watch = false, exception_memory = false;
-  std::uint32_t lds_granulated = 0; // filled by the runtime, usually 0 in the file
-  bool exception_fp_invalid = false, exception_fp_denormal = false, exception_fp_divide_by_zero = false;
-  bool exception_fp_overflow = false, exception_fp_underflow = false, exception_fp_inexact = false;
-  bool exception_int_divide_by_zero = false;
 
   // rsrc3
   std::uint32_t accum_offset = 0; // first accumulation register in the unified file
-  bool tg_split = false;
 
   // kernel code properties: which user SGPRs are set up, in this order
   bool sgpr_private_segment_buffer = false; // 4 registers
@@ -50,7 +39,7 @@ struct KernelDescriptor {
   bool sgpr_dispatch_id = false;            // 2
   bool sgpr_flat_scratch_init = false;      // 2
   bool sgpr_private_segment_size = false;   // 1
-  bool wavefront_size32 = false, dynamic_stack = false;
+  bool dynamic_stack = false;
 
   // kernarg preload: this many dwords from this dword of the kernarg segment follow the user SGPRs above
   std::uint8_t preload_dwords = 0;

@@ -58,14 +58,6 @@ TEST_CASE("every field of the descriptor is where the assembler puts it") {
       {".amdhsa_system_sgpr_workgroup_id_z 1", &KernelDescriptor::workgroup_id_z},
       {".amdhsa_system_sgpr_workgroup_info 1", &KernelDescriptor::workgroup_info},
       {".amdhsa_fp16_overflow 1", &KernelDescriptor::fp16_overflow},
-      {".amdhsa_tg_split 1", &KernelDescriptor::tg_split},
-      {".amdhsa_exception_fp_ieee_invalid_op 1", &KernelDescriptor::exception_fp_invalid},
-      {".amdhsa_exception_fp_denorm_src 1", &KernelDescriptor::exception_fp_denormal},
-      {".amdhsa_exception_fp_ieee_div_zero 1", &KernelDescriptor::exception_fp_divide_by_zero},
-      {".amdhsa_exception_fp_ieee_overflow 1", &KernelDescriptor::exception_fp_overflow},
-      {".amdhsa_exception_fp_ieee_underflow 1", &KernelDescriptor::exception_fp_underflow},
-      {".amdhsa_exception_fp_ieee_inexact 1", &KernelDescriptor::exception_fp_inexact},
-      {".amdhsa_exception_int_div_zero 1", &KernelDescriptor::exception_int_divide_by_zero},
   };
   for (const Case& c : cases) {
     CAPTURE(c.directive);
