@@ -1,7 +1,6 @@
 // Adding up what instructions cost.
 #include "isa_checks/analysis/issue.h"
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,14 +31,6 @@ double operations_of(std::string_view m) {
   if (m.starts_with("v_dot8")) return 16;
   if (m.ends_with("_i32")) return 0;
   return (fused ? 2 : simple ? 1 : 0) * (m.starts_with("v_pk_") ? 2 : 1);
-}
-
-double nop_states(const Instruction& instruction) {
-  if (instruction.mnemonic != "s_nop") return 0;
-  int count = 0;
-  const auto text = instruction.operands();
-  std::from_chars(text.data(), text.data() + text.size(), count);
-  return count + 1;
 }
 
 } // namespace
@@ -102,9 +93,7 @@ IssueEstimate estimate_issue(const Program& program, const MemoryAnalysis& memor
       block.clocks[static_cast<std::size_t>(cost.pipe)] += cost.clocks * (shared ? simds : 1);
       block.operations += cost.operations * simds;
       block.nop_clocks += nop_states(program.instructions[i]) * wave_clocks;
-      const bool device = access && (access->op.space == MemorySpace::global || access->op.space == MemorySpace::buffer ||
-                                     access->op.space == MemorySpace::flat);
-      block.memory_bytes += device ? access->op.bytes * wave_lanes * simds : 0;
+      block.memory_bytes += access && is_device(access->op) ? access->op.bytes * wave_lanes * simds : 0;
     }
     const auto add_to = [&](LoopIssue& to, double times) {
       for (std::size_t p = 0; p < pipe_count; ++p) to.clocks[p] += block.clocks[p] * times;

@@ -21,20 +21,14 @@ KernelAnalysis analyse(const CodeObject& object, const Kernel& kernel, Disassemb
   result.facts = kernel_facts(object, kernel, result.program.instructions);
   const Program& program = result.program;
   result.operands.reserve(program.instructions.size());
-  result.uses.reserve(program.instructions.size());
-  result.classes.reserve(program.instructions.size());
-  for (const Instruction& instruction : program.instructions) {
-    result.operands.push_back(operands_of(instruction));
-    result.uses.push_back(instruction.use);
-    result.classes.push_back(classify(instruction));
-  }
+  for (const Instruction& instruction : program.instructions) result.operands.push_back(operands_of(instruction));
   result.occupancy = occupancy_report(object.target(), result.facts.resources);
   result.weights = block_weights(program);
   result.waits = analyse_waits(program);
   result.concurrency = loop_concurrency(result.waits, result.facts.occupancy, object.target());
-  result.memory = analyse_memory(program, result.operands, result.uses,
-                                 lane_addresses(program, result.operands, kernel, result.facts.resources), object.target());
-  result.matrix = analyse_matrix(program, result.operands, result.uses, object.target());
+  result.memory =
+      analyse_memory(program, result.operands, lane_addresses(program, result.operands, kernel, result.facts.resources), object.target());
+  result.matrix = analyse_matrix(program, result.operands, object.target());
   result.issue = estimate_issue(program, result.memory, result.weights, object.target());
   if (options.source_lines) {
     for (const ElfSymbol& symbol : object.symbols())

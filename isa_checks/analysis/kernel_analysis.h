@@ -33,10 +33,8 @@ struct KernelAnalysis {
   KernelFacts facts;
   OccupancyReport occupancy;
   Program program;
-  std::vector<Operands> operands;        // by instruction
-  std::vector<RegisterUse> uses;         // by instruction
-  std::vector<InstructionClass> classes; // by instruction
-  std::vector<double> weights;           // by block: block_weights
+  std::vector<Operands> operands; // by instruction
+  std::vector<double> weights;    // by block: block_weights
   WaitAnalysis waits;
   std::vector<LoopConcurrency> concurrency;
   MemoryAnalysis memory; // LDS bank conflicts and coalescing included

@@ -13,7 +13,7 @@ using VectorRegisters = std::bitset<vector_registers>;
 
 class LivenessAnalyser {
 public:
-  LivenessAnalyser(const Program& program, const std::vector<RegisterUse>& uses) : p_(program), uses_(uses), out_(program.blocks.size()) {}
+  LivenessAnalyser(const Program& program) : p_(program), out_(program.blocks.size()) {}
 
   LiveRegisters run() {
     LiveRegisters result;
@@ -52,10 +52,10 @@ private:
   }
 
   void step(std::size_t i, VectorRegisters& live) const {
-    for (const RegisterRange w : uses_[i].writes())
+    for (const RegisterRange w : p_.instructions[i].use.writes())
       if (w.vector())
         for (std::size_t r = w.first; r < w.first + std::size_t{w.count}; ++r) live.reset(r);
-    for (const RegisterRange r : uses_[i].reads())
+    for (const RegisterRange r : p_.instructions[i].use.reads())
       if (r.vector())
         for (std::size_t n = r.first; n < r.first + std::size_t{r.count}; ++n) live.set(n);
   }
@@ -84,7 +84,7 @@ private:
   std::vector<LiveValues> values_of(const VectorRegisters& live, std::size_t peak) const {
     std::vector<std::string> writers(vector_registers);
     for (std::size_t i = 0; i < peak && peak != nothing; ++i)
-      for (const RegisterRange w : uses_[i].writes())
+      for (const RegisterRange w : p_.instructions[i].use.writes())
         if (w.vector())
           for (std::size_t r = w.first; r < w.first + std::size_t{w.count}; ++r)
             if (live.test(r)) writers[r] = p_.instructions[i].mnemonic;
@@ -109,14 +109,13 @@ private:
   }
 
   const Program& p_;
-  const std::vector<RegisterUse>& uses_;
   std::vector<VectorRegisters> out_;  // by block: live behind it
   std::int64_t budget_ = 100'000'000; // instructions looked at; hostile code ends there
 };
 
 } // namespace
 
-LiveRegisters live_registers(const Program& program, const std::vector<RegisterUse>& uses) { return LivenessAnalyser(program, uses).run(); }
+LiveRegisters live_registers(const Program& program) { return LivenessAnalyser(program).run(); }
 
 std::string to_text(const LiveRegisters& live, const Program& program) {
   if (!live.complete) return "not counted: the code is too large";

@@ -30,7 +30,7 @@ struct LiveRegisters {
 
 // Backward data flow over the flow graph. A write ends the life of what was there before, also when only some lanes are on; a part
 // that an instruction keeps counts as read. Nothing is known of what calls read.
-LiveRegisters live_registers(const Program& program, const std::vector<RegisterUse>& uses);
+LiveRegisters live_registers(const Program& program);
 
 // "peak 187 (123 architectural + 64 accumulation) at 0x2f40: 64 of v_mfma_... (a[0:63]), ..."; the three largest.
 std::string to_text(const LiveRegisters& live, const Program& program);

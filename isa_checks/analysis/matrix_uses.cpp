@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::size_t reach = 96; // instructions: more than the longest matrix instruction hides
 
-int states_of_nop(const Instruction& instruction, const Operands& o) {
-  return instruction.mnemonic == "s_nop" && o.count > 0 ? static_cast<int>(o[0].number & 15U) + 1 : 0;
-}
-
 bool accumulates_on(const Instruction& instruction, const Operands& o, RegisterRange result) {
   if (classify(instruction) != InstructionClass::mfma) return false;
   const std::size_t c = instruction.mnemonic.starts_with("v_smfmac") ? 0 : 3;
@@ -28,10 +24,10 @@ bool accumulates_on(const Instruction& instruction, const Operands& o, RegisterR
 }
 
 // s_nop within the states that the reader needs, so far as what else lies before it, in the same block, is not enough.
-void count_nops(const Program& program, const std::vector<Operands>& operands, MatrixUse& use) {
+void count_nops(const Program& program, MatrixUse& use) {
   int passed = 0, others = 0;
   for (std::size_t i = use.instruction + 1; i < use.reader; ++i) {
-    const int nop = states_of_nop(program.instructions[i], operands[i]);
+    const int nop = nop_states(program.instructions[i]);
     others += nop == 0;
     if (passed >= use.states_needed) continue;
     use.states_end = i + 1;
@@ -44,26 +40,24 @@ void count_nops(const Program& program, const std::vector<Operands>& operands, M
 } // namespace
 
 const MatrixUse* MatrixAnalysis::find(std::size_t instruction) const {
-  const auto at =
-      std::lower_bound(uses.begin(), uses.end(), instruction, [](const MatrixUse& use, std::size_t i) { return use.instruction < i; });
+  const auto at = std::ranges::lower_bound(uses, instruction, {}, &MatrixUse::instruction);
   return at != uses.end() && at->instruction == instruction ? &*at : nullptr;
 }
 
-MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                              const TargetFacts& target) {
+MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const TargetFacts& target) {
   MatrixAnalysis result;
   for (std::size_t b = 0; b < program.blocks.size(); ++b)
     for (std::size_t i = program.blocks[b].begin; i < program.blocks[b].end; ++i) {
       const auto shape = matrix_shape(program.instructions[i], operands[i], target);
-      if (!shape || uses[i].write_count == 0) continue;
+      if (!shape || program.instructions[i].use.write_count == 0) continue;
       MatrixUse use{.instruction = i,
                     .loop = program.blocks[b].loop,
                     .shape = *shape,
-                    .result = uses[i].write_list[0],
+                    .result = program.instructions[i].use.write_list[0],
                     .next_in_chain = {},
                     .next_reader = {}};
       use.states_needed = matrix_result_states(*shape, target);
-      for (const Reader& reader : readers_of(program, uses, i, use.result, reach).list) {
+      for (const Reader& reader : readers_of(program, i, use.result, reach).list) {
         const bool chain = accumulates_on(program.instructions[reader.instruction], operands[reader.instruction], use.result);
         auto& nearest = chain ? use.next_in_chain : use.next_reader;
         if (nearest) continue;
@@ -71,7 +65,7 @@ MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands
         if (!chain) use.reader = reader.instruction;
       }
       use.states_end = i + 1;
-      if (use.reader != nothing && use.reader > i && use.reader < program.blocks[b].end) count_nops(program, operands, use);
+      if (use.reader != nothing && use.reader > i && use.reader < program.blocks[b].end) count_nops(program, use);
       result.uses.push_back(use);
     }
   return result;

@@ -30,8 +30,7 @@ struct MatrixAnalysis {
   const MatrixUse* find(std::size_t instruction) const;
 };
 
-MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                              const TargetFacts& target);
+MatrixAnalysis analyse_matrix(const Program& program, const std::vector<Operands>& operands, const TargetFacts& target);
 
 std::string to_text(const MatrixAnalysis& matrix, const Program& program);
 std::string to_json(const MatrixAnalysis& matrix, const Program& program);

@@ -12,9 +12,8 @@ constexpr std::uint64_t lanes = 64;
 
 class Collector {
 public:
-  Collector(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-            const LaneAddresses& addresses, const TargetFacts& target)
-      : p_(program), operands_(operands), uses_(uses), addresses_(addresses), target_(target) {}
+  Collector(const Program& program, const std::vector<Operands>& operands, const LaneAddresses& addresses, const TargetFacts& target)
+      : p_(program), operands_(operands), addresses_(addresses), target_(target) {}
 
   MemoryAnalysis run() {
     find_advanced();
@@ -40,7 +39,7 @@ private:
     a.sc1 = o.has("sc1") || o.has("scc");
     a.nt = o.has("nt") || o.has("slc");
     if (op.space == MemorySpace::scalar) return a;
-    const bool result_first = uses_[i].write_count > 0;
+    const bool result_first = p_.instructions[i].use.write_count > 0;
     a.returns = op.direction == MemoryDirection::atomic && result_first;
     place_registers(a, o, result_first);
     a.saddr = op.space == MemorySpace::global && o.count > 0 && o[o.count - 1U].is(Operand::Kind::registers) &&
@@ -147,8 +146,8 @@ private:
     for (const Block& block : p_.blocks)
       if (block.loop != nothing)
         for (std::size_t i = block.begin; i < block.end; ++i)
-          for (const RegisterRange range : uses_[i].writes())
-            if (uses_[i].reads_any(range))
+          for (const RegisterRange range : p_.instructions[i].use.writes())
+            if (p_.instructions[i].use.reads_any(range))
               for (std::size_t r = range.first; r < std::min<std::size_t>(range.first + range.count, reg::count); ++r)
                 advanced_[block.loop].set(r);
     std::vector<std::size_t> inner_first(p_.loops.size());
@@ -167,7 +166,6 @@ private:
 
   const Program& p_;
   const std::vector<Operands>& operands_;
-  const std::vector<RegisterUse>& uses_;
   const LaneAddresses& addresses_;
   const TargetFacts& target_;
   std::vector<std::bitset<reg::count>> advanced_; // by loop
@@ -181,9 +179,9 @@ const MemoryAccess* MemoryAnalysis::find(std::size_t instruction) const {
   return at != accesses.end() && at->instruction == instruction ? &*at : nullptr;
 }
 
-MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                              const LaneAddresses& addresses, const TargetFacts& target) {
-  return Collector(program, operands, uses, addresses, target).run();
+MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands, const LaneAddresses& addresses,
+                              const TargetFacts& target) {
+  return Collector(program, operands, addresses, target).run();
 }
 
 } // namespace kiln::isa

@@ -53,8 +53,8 @@ struct MemoryAnalysis {
   const MemoryAccess* find(std::size_t instruction) const; // null for other instructions
 };
 
-MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                              const LaneAddresses& addresses, const TargetFacts& target);
+MemoryAnalysis analyse_memory(const Program& program, const std::vector<Operands>& operands, const LaneAddresses& addresses,
+                              const TargetFacts& target);
 
 std::string to_text(const MemoryAnalysis& memory, const Program& program);
 std::string to_json(const MemoryAnalysis& memory, const Program& program);

@@ -26,8 +26,7 @@ struct Place {
 
 } // namespace
 
-Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses, std::size_t writer, RegisterRange range,
-                   std::size_t most) {
+Readers readers_of(const Program& program, std::size_t writer, RegisterRange range, std::size_t most) {
   Readers result;
   std::map<std::size_t, std::uint64_t> entered; // by block: registers with which it was entered
   std::deque<Place> work{{program.block_of(writer), writer + 1, overlap(range, range), 0}};
@@ -39,7 +38,7 @@ Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses,
         result.complete = false;
         return result;
       }
-      const RegisterUse& use = uses[i];
+      const RegisterUse& use = program.instructions[i].use;
       const bool reads =
           std::any_of(use.reads().begin(), use.reads().end(), [&](RegisterRange r) { return (overlap(range, r) & live) != 0; });
       if (reads && std::none_of(result.list.begin(), result.list.end(), [reader = i](const Reader& r) { return r.instruction == reader; }))

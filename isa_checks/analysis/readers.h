@@ -20,7 +20,6 @@ struct Readers {
 
 // Follows control from `writer` until all of `range` (at most 64 registers) is overwritten. Looks at no more than `most`
 // instructions.
-Readers readers_of(const Program& program, const std::vector<RegisterUse>& uses, std::size_t writer, RegisterRange range,
-                   std::size_t most = 4096);
+Readers readers_of(const Program& program, std::size_t writer, RegisterRange range, std::size_t most = 4096);
 
 } // namespace kiln::isa

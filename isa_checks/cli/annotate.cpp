@@ -28,15 +28,10 @@ std::string explain_wait(const WaitPoint& point, const Program& program) {
   return text;
 }
 
-std::size_t instruction_at(const Program& program, std::uint64_t address) {
-  const auto at = std::ranges::lower_bound(program.instructions, address, {}, &Instruction::address);
-  return at != program.instructions.end() && at->address == address ? static_cast<std::size_t>(at - program.instructions.begin()) : nothing;
-}
-
 std::vector<std::vector<const Finding*>> findings_by_instruction(const Program& program, const std::vector<Finding>& findings) {
   std::vector<std::vector<const Finding*>> result(program.instructions.size() + 1);
   for (const Finding& finding : findings) {
-    const std::size_t at = finding.address ? instruction_at(program, *finding.address) : nothing;
+    const std::size_t at = finding.address ? program.instruction_at(*finding.address) : nothing;
     const std::size_t index = std::min(at, program.instructions.size()); // `nothing` is larger
     result[index].push_back(&finding);
   }

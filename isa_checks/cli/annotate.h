@@ -13,9 +13,6 @@ std::string explain_wait(const WaitPoint& point, const Program& program);
 // "3", "1-4", or "" for none.
 std::string range_text(int least, int most);
 
-// The instruction that begins at an address, or `nothing`.
-std::size_t instruction_at(const Program& program, std::uint64_t address);
-
 // Findings by the instruction that they are about; those of the whole kernel are last.
 std::vector<std::vector<const Finding*>> findings_by_instruction(const Program& program, const std::vector<Finding>& findings);
 

@@ -39,19 +39,11 @@ double loop_drains(const ScannedKernel& k) {
   return sum;
 }
 
-// The least of the innermost loops that load; what a wave keeps in flight at its worst point.
-double bytes_in_flight(const ScannedKernel& k) {
+// The least of the innermost loops that load: of what a wave keeps in flight at its worst point, or when the next repetition begins.
+template <std::uint32_t LoopDigest::* bytes> double min_bytes(const ScannedKernel& k) {
   double least = -1;
   for (const LoopDigest& loop : k.loops)
-    if (loop.innermost && loop.loads > 0 && (least < 0 || loop.min_bytes_in_flight < least)) least = loop.min_bytes_in_flight;
-  return std::max(least, 0.0);
-}
-
-// Likewise when the next repetition begins.
-double bytes_carried(const ScannedKernel& k) {
-  double least = -1;
-  for (const LoopDigest& loop : k.loops)
-    if (loop.innermost && loop.loads > 0 && (least < 0 || loop.back_bytes < least)) least = loop.back_bytes;
+    if (loop.innermost && loop.loads > 0 && (least < 0 || loop.*bytes < least)) least = loop.*bytes;
   return std::max(least, 0.0);
 }
 
@@ -88,9 +80,11 @@ constexpr Metric table[] = {
      "bytes a lane of LDS reads and writes, on average"},
     {"waits", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.count(InstructionClass::wait)); }, "wait instructions"},
     {"barriers", "", 1, never, [](const ScannedKernel& k) { return double(k.facts.count(InstructionClass::barrier)); }, "barriers"},
-    {"bytes_carried", "B", -1, 10, bytes_carried, "bytes of loads that a wave has in flight over the back edge, least of the same loops"},
+    {"bytes_carried", "B", -1, 10, min_bytes<&LoopDigest::back_bytes>,
+     "bytes of loads that a wave has in flight over the back edge, least of the same loops"},
     {"loop_drains", "", 1, 0, loop_drains, "waits for vmcnt(0) in innermost loops that load"},
-    {"bytes_in_flight", "B", -1, 10, bytes_in_flight, "bytes of loads that a wave keeps in flight, least of the innermost loops that load"},
+    {"bytes_in_flight", "B", -1, 10, min_bytes<&LoopDigest::min_bytes_in_flight>,
+     "bytes of loads that a wave keeps in flight, least of the innermost loops that load"},
 };
 
 // Counting beats 0 by any percentage. A kernel that has no more accesses of a kind has no narrower ones.

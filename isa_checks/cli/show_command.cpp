@@ -12,27 +12,16 @@
 namespace kiln::isa::cli {
 namespace {
 
-class Painter {
-public:
-  explicit Painter(bool on) : on_(on) {}
-  std::string operator()(std::string_view code, std::string_view text) const {
-    return on_ ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : std::string(text);
-  }
-
-private:
-  bool on_;
-};
-
 class Listing {
 public:
   Listing(const KernelAnalysis& analysis, const ScannedKernel& kernel, SourceTexts& sources, bool colour)
-      : a_(analysis), k_(kernel), sources_(sources), paint_(colour), outstanding_(outstanding_counts(analysis.program)),
-        live_(live_registers(analysis.program, analysis.uses)),
+      : a_(analysis), k_(kernel), sources_(sources), colour_(colour), outstanding_(outstanding_counts(analysis.program)),
+        live_(live_registers(analysis.program)),
         has_exp_(std::ranges::any_of(outstanding_, [](const OutstandingCounts& o) { return o.max_exp > 0; })),
         waits_(waits_by_instruction(analysis)), findings_(findings_by_instruction(analysis.program, kernel.findings)) {}
 
   std::string run() {
-    text_ = fmt::format("{} {}\n", paint_("1", printable(readable_name(k_.facts.kernel))), printable(k_.object));
+    text_ = fmt::format("{} {}\n", paint("1", printable(readable_name(k_.facts.kernel))), printable(k_.object));
     text_ += printable(to_text(k_.facts));
     text_ += fmt::format("  {:<16} {}\n", "live VGPRs", to_text(live_, a_.program));
     for (const LoopFlight& loop : a_.waits.loops)
@@ -47,6 +36,8 @@ public:
   }
 
 private:
+  std::string paint(std::string_view code, std::string_view text) const { return painted(colour_, code, text); }
+
   static std::string bytes(std::uint32_t count) {
     return count % 1024 == 0 && count > 0 ? fmt::format("{} KiB", count / 1024) : fmt::format("{} B", count);
   }
@@ -73,7 +64,7 @@ private:
     heading += block.reachable ? edges(block) : "  ; unreachable";
     if (const auto label = a_.labels.find(a_.program.instructions[block.begin].address); label != a_.labels.end())
       heading += fmt::format("  ; {}:", printable(label->second));
-    text_ += fmt::format("{:{}}{}\n", "", margin_width() + 2 + 2 * depth(index), paint_("36", heading));
+    text_ += fmt::format("{:{}}{}\n", "", margin_width() + 2 + 2 * depth(index), paint("36", heading));
     for (std::size_t i = block.begin; i < block.end; ++i) add_instruction(i, margin_width() + 4 + 2 * depth(index));
   }
 
@@ -110,14 +101,14 @@ private:
     const Instruction& instruction = a_.program.instructions[index];
     const OutstandingCounts& o = outstanding_[index];
     add_line_of_source(index, column);
-    text_ += paint_("2", margin(fmt::format("{:x}", instruction.address), range_text(o.min_vm, o.max_vm),
-                                range_text(o.min_lgkm, o.max_lgkm), range_text(o.min_exp, o.max_exp), live_text(index), cost_text(index)));
+    text_ += paint("2", margin(fmt::format("{:x}", instruction.address), range_text(o.min_vm, o.max_vm), range_text(o.min_lgkm, o.max_lgkm),
+                               range_text(o.min_exp, o.max_exp), live_text(index), cost_text(index)));
     const InstructionClass kind = classify(instruction);
     const bool memory = memory_op(instruction).has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";
-    text_ += fmt::format("{:{}}{}{}\n", "", column - margin_width(), paint_(colour, instruction.text), target_label(instruction));
+    text_ += fmt::format("{:{}}{}{}\n", "", column - margin_width(), paint(colour, instruction.text), target_label(instruction));
     for (const WaitPoint* point : waits_[index])
-      text_ += fmt::format("{:{}}{}\n", "", column, paint_("33", "^ " + explain_wait(*point, a_.program)));
+      text_ += fmt::format("{:{}}{}\n", "", column, paint("33", "^ " + explain_wait(*point, a_.program)));
     for (const Finding* finding : findings_[index]) add_finding(*finding, column);
   }
 
@@ -136,20 +127,20 @@ private:
     if (line.file == last_.file && line.line == last_.line) return;
     last_ = line;
     const std::string_view text = sources_.at(line);
-    text_ += fmt::format("{}{:{}}{}\n", paint_("2", margin("", "", "", "", live_text(index), "")), "", column - margin_width(),
-                         paint_("2", printable(fmt::format("; {}:{}{}{}", line.file, line.line, text.empty() ? "" : "  ", text))));
+    text_ += fmt::format("{}{:{}}{}\n", paint("2", margin("", "", "", "", live_text(index), "")), "", column - margin_width(),
+                         paint("2", printable(fmt::format("; {}:{}{}{}", line.file, line.line, text.empty() ? "" : "  ", text))));
   }
 
   void add_finding(const Finding& f, int column) {
-    const std::string_view colour = f.severity == Severity::error ? "1;31" : f.severity == Severity::warning ? "1;33" : "1;36";
-    text_ += fmt::format("{:{}}{}\n", "", column, paint_(colour, fmt::format("! {} {}: {}", f.rule, to_string(f.severity), f.message)));
+    text_ += fmt::format("{:{}}{}\n", "", column,
+                         paint(colour_of(f.severity), fmt::format("! {} {}: {}", f.rule, to_string(f.severity), f.message)));
     text_ += fmt::format("{:{}}  try: {}\n", "", column, f.advice);
   }
 
   const KernelAnalysis& a_;
   const ScannedKernel& k_;
   SourceTexts& sources_;
-  Painter paint_;
+  bool colour_;
   std::vector<OutstandingCounts> outstanding_;
   LiveRegisters live_;
   bool has_exp_; // something counts in expcnt

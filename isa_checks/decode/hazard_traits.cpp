@@ -91,7 +91,7 @@ void memory(const MemoryOp* op, InstructionClass kind, const Operands& o, Hazard
 
 void scalar(const Instruction& instruction, InstructionClass kind, HazardTraits& t) {
   const Text m = instruction.mnemonic;
-  if (m == "s_nop") t.states = static_cast<std::uint8_t>((first_word(instruction) & 0xfU) + 1);
+  if (m == "s_nop") t.states = static_cast<std::uint8_t>(nop_states(instruction));
   if (m.starts_with("s_sendmsg")) t.consumes = hazard_m0;
   if (m.starts_with("s_setreg") || m == "s_getreg_b32") {
     t.hardware_register = first_word(instruction) & 0x3fU;

@@ -139,6 +139,8 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
   return counts;
 }
 
+int nop_states(const Instruction& instruction) { return instruction.mnemonic == "s_nop" ? (instruction.bytes[0] & 15) + 1 : 0; }
+
 std::string_view to_string(InstructionClass c) {
   static constexpr std::array<Text, instruction_class_count> names{"valu", "trans",     "packed",     "dot",         "mfma", "salu",
                                                                    "smem", "vmem_load", "vmem_store", "vmem_atomic", "lds",  "branch",

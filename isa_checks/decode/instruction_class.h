@@ -16,5 +16,6 @@ struct WaitCounts {
   bool operator==(const WaitCounts&) const = default;
 };
 std::optional<WaitCounts> wait_counts(const Instruction& instruction); // nothing for anything but s_waitcnt
+int nop_states(const Instruction& instruction);                        // wait states of s_nop; 0 for anything but that
 
 } // namespace kiln::isa

@@ -42,6 +42,9 @@ struct MemoryOp {
   bool to_lds = false; // a load that bypasses registers (global_load_lds_*, buffer_load ... lds)
   auto operator<=>(const MemoryOp&) const = default;
 };
+inline bool is_device(const MemoryOp& op) {
+  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
+}
 
 // The mnemonic without its encoding suffix: "v_add_f32_e32" -> "v_add_f32".
 std::string_view base_mnemonic(std::string_view mnemonic);

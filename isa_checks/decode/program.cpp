@@ -25,12 +25,6 @@ public:
   }
 
 private:
-  std::size_t index_at(std::uint64_t address) const {
-    const auto it = std::lower_bound(p_.instructions.begin(), p_.instructions.end(), address,
-                                     [](const Instruction& instruction, std::uint64_t a) { return instruction.address < a; });
-    return it != p_.instructions.end() && it->address == address ? static_cast<std::size_t>(it - p_.instructions.begin()) : nothing;
-  }
-
   void find_targets() {
     targets_.assign(p_.instructions.size(), nothing);
     for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
@@ -38,7 +32,7 @@ private:
       p_.indirect_branches += instruction.flow == Flow::indirect;
       p_.calls += instruction.flow == Flow::call;
       if (instruction.flow != Flow::jump && instruction.flow != Flow::branch) continue;
-      targets_[i] = instruction.branch_target ? index_at(*instruction.branch_target) : nothing;
+      targets_[i] = instruction.branch_target ? p_.instruction_at(*instruction.branch_target) : nothing;
       p_.wild_branches += targets_[i] == nothing;
     }
   }
@@ -46,7 +40,7 @@ private:
   void cut_blocks(std::uint64_t entry_offset) {
     std::vector<bool> leader(p_.instructions.size(), false);
     leader[0] = true;
-    const std::size_t entry = index_at(p_.instructions[0].address + entry_offset);
+    const std::size_t entry = p_.instruction_at(p_.instructions[0].address + entry_offset);
     if (entry != nothing) leader[entry] = true;
     for (std::size_t i = 0; i < p_.instructions.size(); ++i) {
       if (targets_[i] != nothing) leader[targets_[i]] = true;
@@ -209,9 +203,13 @@ std::vector<std::size_t> Program::instructions_of(const std::vector<std::size_t>
 }
 
 std::size_t Program::block_of(std::size_t instruction) const {
-  const auto after = std::upper_bound(blocks.begin(), blocks.end(), instruction,
-                                      [](std::size_t index, const Block& block) { return index < block.begin; });
+  const auto after = std::ranges::upper_bound(blocks, instruction, {}, &Block::begin);
   return static_cast<std::size_t>(after - blocks.begin()) - 1;
+}
+
+std::size_t Program::instruction_at(std::uint64_t address) const {
+  const auto at = std::ranges::lower_bound(instructions, address, {}, &Instruction::address);
+  return at != instructions.end() && at->address == address ? static_cast<std::size_t>(at - instructions.begin()) : nothing;
 }
 
 std::string Program::loop_name(std::size_t loop) const {

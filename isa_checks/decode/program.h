@@ -44,6 +44,7 @@ struct Program {
 
   bool dominates(std::size_t a, std::size_t b) const; // block a lies on every path from the entry to b
   std::size_t block_of(std::size_t instruction) const;
+  std::size_t instruction_at(std::uint64_t address) const; // that begins there, or nothing
   std::vector<std::size_t> instructions_of(const std::vector<std::size_t>& some_blocks) const;
   // Whether `is` holds of the loop or one that it lies in; `loop` may be nothing.
   template <class Is> bool any_around(std::size_t loop, Is is) const {

@@ -17,11 +17,8 @@ namespace {
 
 constexpr std::size_t max_evidence = 4;
 
-bool is_device_memory(const MemoryOp& op) {
-  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
-}
-bool is_load(const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::load; }
-bool is_store(const MemoryOp& op) { return is_device_memory(op) && op.direction == MemoryDirection::store; }
+bool is_load(const MemoryOp& op) { return is_device(op) && op.direction == MemoryDirection::load; }
+bool is_store(const MemoryOp& op) { return is_device(op) && op.direction == MemoryDirection::store; }
 bool is_lds_access(const MemoryOp& op) { return op.space == MemorySpace::lds && op.direction != MemoryDirection::atomic; }
 
 class Checker {

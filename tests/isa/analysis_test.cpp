@@ -26,7 +26,7 @@ RegisterRange s(int first, int count = 1) { return {static_cast<std::uint16_t>(r
 void check_use(const char* text, const std::vector<RegisterRange>& writes, const std::vector<RegisterRange>& reads) {
   CAPTURE(text);
   const KernelAnalysis k = analysis_of(text);
-  const RegisterUse& use = k.uses.at(0);
+  const RegisterUse& use = k.instruction(0).use;
   CHECK(std::vector(use.writes().begin(), use.writes().end()) == writes);
   CHECK(std::vector(use.reads().begin(), use.reads().end()) == reads);
 }
@@ -77,14 +77,14 @@ TEST_CASE("registers that instructions write and read") {
 TEST_CASE("readers are followed over branches and end at the next write") {
   const KernelAnalysis k = analysis_of("  v_mov_b32_e32 v0, 0\n  s_cbranch_scc0 other\n  v_add_u32_e32 v1, v0, v0\n  v_mov_b32_e32 v0, 1\n"
                                        "  v_add_u32_e32 v2, v0, v0\nother:\n  v_mov_b32_e32 v3, v0\n");
-  const Readers readers = readers_of(k.program, k.uses, 0, v(0));
+  const Readers readers = readers_of(k.program, 0, v(0));
   CHECK(readers.complete);
   CHECK(readers.list == std::vector<Reader>{{2, 1}, {5, 1}});
 }
 
 TEST_CASE("a writer at the end of its block") {
   const KernelAnalysis k = analysis_of("  s_cbranch_scc0 other\n  v_mov_b32_e32 v0, 0\nother:\n  v_add_u32_e32 v1, v0, v0\n");
-  CHECK(readers_of(k.program, k.uses, 1, v(0)).list == std::vector<Reader>{{2, 0}});
+  CHECK(readers_of(k.program, 1, v(0)).list == std::vector<Reader>{{2, 0}});
 }
 
 TEST_CASE("lane values: what an unknown base leaves known") {

@@ -13,7 +13,7 @@ namespace {
 LiveRegisters live(const std::string& body) {
   const CodeObject object = assemble_kernel(body, "gfx942", {.vgprs = 64, .accum_offset = 32});
   const KernelAnalysis k = analyse(object, object.kernel("k"));
-  return live_registers(k.program, k.uses);
+  return live_registers(k.program);
 }
 
 std::vector<int> counts(const LiveRegisters& l) {

@@ -108,12 +108,12 @@ private:
 
   // The only instruction that writes its result, of which something is made.
   void uninitialised(std::size_t i) {
-    const RegisterUse& use = k_.uses[i];
-    const InstructionClass c = k_.classes[i];
+    const RegisterUse& use = k_.instruction(i).use;
+    const InstructionClass c = k_.instruction(i).kind;
     const bool computes = c == InstructionClass::valu || c == InstructionClass::salu;
     if (!computes || use.write_count != 1 || use.writes_any({reg::exec, 3}) || use.writes_any({reg::vgpr, 1})) return;
-    for (std::size_t n = 0; n < k_.uses.size(); ++n)
-      if (n != i && k_.uses[n].writes_any(use.write_list[0]) && !k_.uses[n].reads_any(use.write_list[0])) return;
+    for (std::size_t n = 0; n < k_.program.instructions.size(); ++n)
+      if (n != i && k_.instruction(n).use.writes_any(use.write_list[0]) && !k_.instruction(n).use.reads_any(use.write_list[0])) return;
     const int entry = k_.kernel.descriptor.user_sgprs + 3; // and the workgroup ids
     if (!use.write_list[0].vector() && use.write_list[0].first < reg::sgpr + entry) return;
     add("uninitialised", "write removed", i, nothing_done(k_.instruction(i).size), {"DAT002"});

@@ -12,23 +12,23 @@ constexpr std::size_t max_sets = 100'000; // likewise; real kernels stay far bel
 
 } // namespace
 
-DecidedBranches::DecidedBranches(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
+DecidedBranches::DecidedBranches(const Program& program, const std::vector<Operands>& operands)
     : p_(program), blocks_(program.blocks.size()), sets_(1) {
   by_set_[{}] = 0;
-  for (std::size_t b = 0; b < p_.blocks.size(); ++b) look_at(b, operands, uses);
+  for (std::size_t b = 0; b < p_.blocks.size(); ++b) look_at(b, operands);
 }
 
-void DecidedBranches::look_at(std::size_t block, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses) {
+void DecidedBranches::look_at(std::size_t block, const std::vector<Operands>& operands) {
   const Block& range = p_.blocks[block];
   BlockInfo& info = blocks_[block];
   const auto add = [&](Scalars& set, std::size_t i) {
-    for (const RegisterRange w : uses[i].writes())
+    for (const RegisterRange w : p_.instructions[i].use.writes())
       for (std::uint16_t r = w.first; r < w.first + w.count; ++r)
         if (r >= reg::sgpr && r < reg::count) set.set(r - reg::sgpr);
   };
   std::size_t compare = nothing; // the last that writes SCC
   for (std::size_t i = range.begin; i < range.end; ++i) {
-    if (uses[i].writes_any({reg::scc, 1})) {
+    if (p_.instructions[i].use.writes_any({reg::scc, 1})) {
       compare = i;
       info.before = info.all;
     }

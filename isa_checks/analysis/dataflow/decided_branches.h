@@ -17,7 +17,7 @@ class DecidedBranches {
 public:
   using Facts = std::uint32_t; // a set of outcomes, by number; 0: none
 
-  DecidedBranches(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses);
+  DecidedBranches(const Program& program, const std::vector<Operands>& operands);
 
   // What holds whenever the block begins.
   Facts at(std::size_t block);
@@ -49,7 +49,7 @@ private:
   };
   using Set = std::vector<std::uint32_t>; // 2 * condition + (it holds), ascending
 
-  void look_at(std::size_t block, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses);
+  void look_at(std::size_t block, const std::vector<Operands>& operands);
   std::optional<Condition> condition_of(std::size_t instruction, const Operands& operands, bool& negated) const;
   static std::optional<Value> value_of(const Operand& operand, std::uint16_t count);
   Facts number(const Set& set);

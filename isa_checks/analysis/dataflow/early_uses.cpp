@@ -37,12 +37,11 @@ std::uint64_t signature(std::span<const RegisterRange> ranges) {
 
 class EarlyUseFinder {
 public:
-  EarlyUseFinder(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
-      : p_(program), uses_(uses), search_(program, operands, uses) {
+  EarlyUseFinder(const Program& program, const std::vector<Operands>& operands) : p_(program), search_(program, operands) {
     steps_.reserve(program.instructions.size());
     for (std::size_t i = 0; i < program.instructions.size(); ++i)
       steps_.push_back({order_of(program.instructions[i]), wait_counts(program.instructions[i]),
-                        signature(uses[i].reads()) | signature(uses[i].writes())});
+                        signature(program.instructions[i].use.reads()) | signature(program.instructions[i].use.writes())});
   }
 
   EarlyUses run() {
@@ -50,7 +49,7 @@ public:
     for (const Block& block : p_.blocks)
       if (block.reachable)
         for (std::size_t i = block.begin; i < block.end && !search_.exhausted(); ++i)
-          if (steps_[i].order != Order::none && uses_[i].write_count > 0) follow(i, result.list);
+          if (steps_[i].order != Order::none && p_.instructions[i].use.write_count > 0) follow(i, result.list);
     if (search_.exhausted()) return {.list = {}, .complete = false};
     return result;
   }
@@ -59,18 +58,18 @@ private:
   // The state counts operations of the same order that were issued since; of flat operations, bits say what was waited for.
   void follow(std::size_t operation, std::vector<EarlyUse>& list) {
     const Order order = steps_[operation].order;
-    const std::uint64_t results = signature(uses_[operation].writes());
+    const std::uint64_t results = signature(p_.instructions[operation].use.writes());
     EarlyUse found{.operation = operation, .path = {}};
     unsigned waited = 0; // of a flat operation
     found.path = search_.run(operation, 0, [&](std::size_t i, unsigned& state) {
       const Step& step = steps_[i];
       if (step.wait) return completes(order, *step.wait, state) ? FlowStep::stop : FlowStep::go_on;
       const bool in_order = step.order == order && (order == Order::vector_memory || order == Order::lds);
-      for (const RegisterRange result : uses_[operation].writes()) {
+      for (const RegisterRange result : p_.instructions[operation].use.writes()) {
         if ((step.touched & results) == 0) break;
-        const bool writes = uses_[i].writes_any(result);
+        const bool writes = p_.instructions[i].use.writes_any(result);
         const bool keeps_half = writes && p_.instructions[i].mnemonic.find("d16") != std::string::npos;
-        const bool reads = uses_[i].reads_any(result) && !(in_order && keeps_half);
+        const bool reads = p_.instructions[i].use.reads_any(result) && !(in_order && keeps_half);
         if (!writes && !reads) continue;
         if (!reads && p_.instructions[i].text == p_.instructions[operation].text && p_.block_of(i) == p_.block_of(operation))
           return FlowStep::stop; // the same load again: both bring the same
@@ -118,7 +117,6 @@ private:
   }
 
   const Program& p_;
-  const std::vector<RegisterUse>& uses_;
   FlowSearch search_;
   std::vector<Step> steps_;
 };
@@ -135,9 +133,7 @@ bool wide_store(const MemoryAccess& access) {
 
 } // namespace
 
-EarlyUses early_uses(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses) {
-  return EarlyUseFinder(program, operands, uses).run();
-}
+EarlyUses early_uses(const Program& program, const std::vector<Operands>& operands) { return EarlyUseFinder(program, operands).run(); }
 
 bool has_scalar_offset(const MemoryAccess& access, const Operands& operands) {
   if (access.op.space != MemorySpace::buffer || operands.count == 0) return false;
@@ -145,9 +141,9 @@ bool has_scalar_offset(const MemoryAccess& access, const Operands& operands) {
   return last.is(Operand::Kind::registers) && !last.registers.vector();
 }
 
-EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                           const MemoryAnalysis& memory, const TargetFacts& target) {
-  FlowSearch search(program, operands, uses);
+EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& operands, const MemoryAnalysis& memory,
+                           const TargetFacts& target) {
+  FlowSearch search(program, operands);
   EarlyUses result;
   const auto follow = [&](std::size_t store, RegisterRange data, bool gds, int states) {
     EarlyUse found{.operation = store, .counter = WaitCounter::expcnt, .overwrites = true, .path = {}};
@@ -159,7 +155,7 @@ EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& 
         if (!gds && wait->vmcnt && static_cast<unsigned>(*wait->vmcnt) <= state / 8) return FlowStep::stop;
       }
       const InstructionClass c = classify(instruction);
-      if (uses[i].writes_any(data) && (gds || vector_alu(c))) {
+      if (program.instructions[i].use.writes_any(data) && (gds || vector_alu(c))) {
         found.use = i;
         return FlowStep::found;
       }
@@ -177,7 +173,7 @@ EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& 
       follow(access.instruction, access.data, false, states);
   for (std::size_t i = 0; i < program.instructions.size(); ++i)
     if (program.instructions[i].mnemonic.starts_with("ds_gws"))
-      for (const RegisterRange data : uses[i].reads())
+      for (const RegisterRange data : program.instructions[i].use.reads())
         if (data.vector()) follow(i, data, true, 0);
   if (search.exhausted()) return {.list = {}, .complete = false};
   return result;

@@ -5,13 +5,12 @@
 
 namespace kiln::isa {
 
-FlowSearch::FlowSearch(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                       std::int64_t budget)
-    : p_(program), operands_(operands), uses_(uses), budget_(budget), seen_(program.blocks.size(), 0) {}
+FlowSearch::FlowSearch(const Program& program, const std::vector<Operands>& operands, std::int64_t budget)
+    : p_(program), operands_(operands), budget_(budget), seen_(program.blocks.size(), 0) {}
 FlowSearch::~FlowSearch() = default;
 
 DecidedBranches& FlowSearch::decided() {
-  if (!decided_) decided_ = std::make_unique<DecidedBranches>(p_, operands_, uses_);
+  if (!decided_) decided_ = std::make_unique<DecidedBranches>(p_, operands_);
   return *decided_;
 }
 

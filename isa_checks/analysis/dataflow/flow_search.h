@@ -22,8 +22,7 @@ class DecidedBranches;
 class FlowSearch {
 public:
   // `budget`: instructions looked at in all runs together. Hostile code ends there; real kernels stay far below.
-  FlowSearch(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-             std::int64_t budget = 50'000'000);
+  FlowSearch(const Program& program, const std::vector<Operands>& operands, std::int64_t budget = 50'000'000);
   ~FlowSearch();
   FlowSearch(const FlowSearch&) = delete;
   FlowSearch& operator=(const FlowSearch&) = delete;
@@ -101,7 +100,6 @@ private:
 
   const Program& p_;
   const std::vector<Operands>& operands_;
-  const std::vector<RegisterUse>& uses_;
   std::int64_t budget_;
   std::vector<std::uint64_t> seen_; // by block: the states with which it was entered
   std::vector<Item> items_;

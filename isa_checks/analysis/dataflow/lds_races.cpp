@@ -29,8 +29,8 @@ bool accesses_lds(const Instruction& instruction, MemoryDirection direction) {
 
 class CandidateFinder {
 public:
-  CandidateFinder(const Program& p, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
-      : p_(p), shared_(blocks_of_all_waves(p, uses)), search_(p, operands, uses, max_steps) {}
+  CandidateFinder(const Program& p, const std::vector<Operands>& operands)
+      : p_(p), shared_(blocks_of_all_waves(p)), search_(p, operands, max_steps) {}
 
   std::vector<Candidate> run() {
     for (std::size_t b = 0; b < p_.blocks.size(); ++b)
@@ -119,14 +119,14 @@ std::optional<Meeting> meeting(const std::vector<LdsBytes>& a, const std::vector
 
 } // namespace
 
-std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                               const Kernel& kernel, const Resources& resources) {
+std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
+                               const Resources& resources) {
   if (resources.workgroup_size < 2 * wave_size || !resources.workgroup_size_known) return {};
   const auto some = [&](MemoryDirection d) {
     return std::ranges::any_of(program.instructions, [&](const Instruction& i) { return accesses_lds(i, d); });
   };
   if (!some(MemoryDirection::store) || !some(MemoryDirection::load)) return {};
-  std::vector<Candidate> candidates = CandidateFinder(program, operands, uses).run();
+  std::vector<Candidate> candidates = CandidateFinder(program, operands).run();
   if (candidates.empty()) return {};
   WaveBytes bytes(program, operands, kernel, resources);
   std::vector<LdsRace> result;

@@ -22,7 +22,7 @@ struct LdsRace {
 // without s_barrier between, and compares the addresses of all pairs of waves. Silent when addresses or active lanes depend on more
 // than the work-item id, when a branch that waves take differently leads to either instruction (wave_uniform.h), and for workgroups of
 // one wave. Ends within a bounded number of steps.
-std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                               const Kernel& kernel, const Resources& resources);
+std::vector<LdsRace> lds_races(const Program& program, const std::vector<Operands>& operands, const Kernel& kernel,
+                               const Resources& resources);
 
 } // namespace kiln::isa

@@ -31,8 +31,6 @@ public:
   }
 
 private:
-  static int nop_states(const Instruction& instruction) { return instruction.mnemonic == "s_nop" ? (instruction.bytes[0] & 15) + 1 : 0; }
-
   void note(const Instruction& instruction, int at) {
     const CounterUse use = counter_use(instruction);
     if (use.unordered || use.gds) return;

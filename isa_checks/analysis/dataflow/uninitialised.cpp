@@ -36,9 +36,8 @@ struct Place {
 
 class UninitialisedFinder {
 public:
-  UninitialisedFinder(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses,
-                      const KernelDescriptor& d)
-      : p_(program), uses_(uses), sources_(program, operands, uses), entry_(undefined_at_entry(d)) {}
+  UninitialisedFinder(const Program& program, const std::vector<Operands>& operands, const KernelDescriptor& d)
+      : p_(program), sources_(program, operands), entry_(undefined_at_entry(d)) {}
 
   // Each register that is found counts as written from then on, and with it what was made of it.
   std::vector<UninitialisedRead> run() {
@@ -258,7 +257,7 @@ private:
   void report(const std::vector<Place>& places, std::size_t at) {
     const Place root = places[at];
     RegisterRange operand{root.reg, 1};
-    for (const RegisterRange r : uses_[root.reader].reads())
+    for (const RegisterRange r : p_.instructions[root.reader].use.reads())
       if (r.overlaps(operand) && r.count > operand.count) operand = r;
     entry_.clear(operand);
     FlowPath path;
@@ -280,7 +279,6 @@ private:
   }
 
   const Program& p_;
-  const std::vector<RegisterUse>& uses_;
   const ValueSources sources_;
   std::vector<Summary> summaries_;                // by block
   RegisterSet entry_;                             // undefined there
@@ -298,9 +296,9 @@ private:
 } // namespace
 
 std::vector<UninitialisedRead> uninitialised_reads(const Program& program, const std::vector<Operands>& operands,
-                                                   const std::vector<RegisterUse>& uses, const KernelDescriptor& descriptor) {
+                                                   const KernelDescriptor& descriptor) {
   if (program.blocks.empty() || program.calls + program.indirect_branches > 0 || program.function) return {};
-  return UninitialisedFinder(program, operands, uses, descriptor).run();
+  return UninitialisedFinder(program, operands, descriptor).run();
 }
 
 } // namespace kiln::isa

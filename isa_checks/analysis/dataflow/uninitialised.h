@@ -31,6 +31,6 @@ struct UninitialisedRead {
 // skips: those lanes do not read it either. "Some path" takes no branch backward, because what a first repetition leaves out a later one
 // rarely misses. One read of each register is reported. Nothing is said of code with calls or indirect branches.
 std::vector<UninitialisedRead> uninitialised_reads(const Program& program, const std::vector<Operands>& operands,
-                                                   const std::vector<RegisterUse>& uses, const KernelDescriptor& descriptor);
+                                                   const KernelDescriptor& descriptor);
 
 } // namespace kiln::isa

@@ -91,8 +91,7 @@ template <class Read> void each_source(const Program& p, std::size_t i, const Op
 
 } // namespace
 
-ValueSources::ValueSources(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses)
-    : p_(program), operands_(operands), uses_(uses) {
+ValueSources::ValueSources(const Program& program, const std::vector<Operands>& operands) : p_(program), operands_(operands) {
   find_lanes();
   facts_.reserve(program.instructions.size());
   for (std::size_t i = 0; i < program.instructions.size(); ++i) look_at(i);
@@ -113,7 +112,7 @@ void ValueSources::find_lanes() {
       if (writes) kept.set(r);
       continue;
     }
-    for (const auto& ranges : {uses_[i].writes(), uses_[i].reads()})
+    for (const auto& ranges : {p_.instructions[i].use.writes(), p_.instructions[i].use.reads()})
       for (const RegisterRange r : ranges) others.set(r);
   }
   for (const auto& key : found) {
@@ -143,18 +142,18 @@ void ValueSources::look_at(std::size_t i) {
   const Text m = p_.instructions[i].mnemonic;
   const Operands& o = operands_[i];
   Facts f{.computes = only_computes(p_.instructions[i]), .begin = list_.size(), .element_by_element = {}, .upward = {}};
-  f.has_effect = !f.computes || uses_[i].writes_any({reg::exec, 2});
+  f.has_effect = !f.computes || p_.instructions[i].use.writes_any({reg::exec, 2});
   const auto written = m == "v_writelane_b32" ? lane_slot(i, 0, 2) : std::nullopt,
              read = m == "v_readlane_b32" ? lane_slot(i, 1, 2) : std::nullopt;
   if (read) list_.push_back({*read, 1});
   else
-    each_source(p_, i, o, uses_[i], [&](RegisterRange r) {
+    each_source(p_, i, o, p_.instructions[i].use, [&](RegisterRange r) {
       if (!written || !r.vector()) list_.push_back(r);
     });
   f.writes_begin = list_.size();
   f.writes_lane = written.has_value();
   if (written) list_.push_back({*written, 1});
-  for (const RegisterRange w : uses_[i].writes()) {
+  for (const RegisterRange w : p_.instructions[i].use.writes()) {
     if (written && !shared_.any(w)) continue;
     list_.push_back(w);
     for (auto at = lanes_of_.lower_bound(w.first); !written && at != lanes_of_.end() && at->first < w.first + w.count; ++at)
@@ -162,10 +161,10 @@ void ValueSources::look_at(std::size_t i) {
   }
   f.end = list_.size();
   f.halves = (m.starts_with("v_pk_") && m.ends_with("_f32")) || m.starts_with("v_pk_mov_b32");
-  if (f.computes && uses_[i].write_count == 1 && !f.halves)
+  if (f.computes && p_.instructions[i].use.write_count == 1 && !f.halves)
     for (std::size_t n = f.begin; n < f.writes_begin; ++n)
-      if (elementwise(m, o, uses_[i].write_list[0], list_[n])) f.element_by_element = list_[n];
-  if (f.computes && uses_[i].write_count > 0 && goes_upward(m)) f.upward = o[0].registers;
+      if (elementwise(m, o, p_.instructions[i].use.write_list[0], list_[n])) f.element_by_element = list_[n];
+  if (f.computes && p_.instructions[i].use.write_count > 0 && goes_upward(m)) f.upward = o[0].registers;
   facts_.push_back(f);
 }
 

@@ -16,7 +16,7 @@ namespace kiln::isa {
 // registers there. Whatever else writes such a register writes all of its lanes, with values that count as defined.
 class ValueSources {
 public:
-  ValueSources(const Program& program, const std::vector<Operands>& operands, const std::vector<RegisterUse>& uses);
+  ValueSources(const Program& program, const std::vector<Operands>& operands);
 
   // Computes registers from registers, and does nothing else.
   bool computes(std::size_t i) const { return facts_[i].computes; }
@@ -75,7 +75,6 @@ private:
 
   const Program& p_;
   const std::vector<Operands>& operands_;
-  const std::vector<RegisterUse>& uses_;
   std::vector<Facts> facts_;
   std::vector<RegisterRange> list_;
   std::map<std::pair<std::uint16_t, int>, std::uint16_t> lanes_; // register and lane -> number

@@ -44,8 +44,7 @@ private:
 
 class Finder {
 public:
-  Finder(const Program& p, const std::vector<RegisterUse>& uses)
-      : p_(p), uses_(uses), behind_(p), parted_(p.blocks.size(), false), touched_(p.blocks.size(), false) {}
+  Finder(const Program& p) : p_(p), behind_(p), parted_(p.blocks.size(), false), touched_(p.blocks.size(), false) {}
 
   std::vector<bool> run() {
     constexpr int max_rounds = 8; // each makes regions larger; what needs more is given up
@@ -69,11 +68,11 @@ private:
     const auto any = [&](std::span<const RegisterRange> list) {
       return std::ranges::any_of(list, [&](RegisterRange r) { return differs.any(r); });
     };
-    const bool vector = std::ranges::any_of(uses_[i].writes(), [](RegisterRange w) { return w.vector(); });
+    const bool vector = std::ranges::any_of(p_.instructions[i].use.writes(), [](RegisterRange w) { return w.vector(); });
     const bool atomic = instruction.memory && instruction.memory->direction == MemoryDirection::atomic;
-    const bool result = touched || atomic || own_of_wave(instruction.mnemonic) || any(uses_[i].reads()) ||
+    const bool result = touched || atomic || own_of_wave(instruction.mnemonic) || any(p_.instructions[i].use.reads()) ||
                         (vector && differs.any({reg::exec, 2})) || instruction.flow == Flow::call;
-    for (const RegisterRange w : uses_[i].writes())
+    for (const RegisterRange w : p_.instructions[i].use.writes())
       if (result) differs.set(w);
       else differs.clear(w);
   }
@@ -133,7 +132,6 @@ private:
   }
 
   const Program& p_;
-  const std::vector<RegisterUse>& uses_;
   const PostDominators behind_;
   std::int64_t budget_ = 20'000'000;   // blocks visited; hostile code ends there, and nothing is claimed of it
   std::vector<bool> parted_, touched_; // by block: not all waves execute it; not all lanes or waves do
@@ -142,11 +140,11 @@ private:
 
 } // namespace
 
-std::vector<bool> blocks_of_all_waves(const Program& program, const std::vector<RegisterUse>& uses) {
+std::vector<bool> blocks_of_all_waves(const Program& program) {
   constexpr std::size_t max_blocks = 20'000; // post-dominators of hostile graphs take the square of it
   if (program.blocks.empty() || program.blocks.size() > max_blocks || program.calls + program.indirect_branches > 0 || program.function)
     return std::vector<bool>(program.blocks.size(), false);
-  return Finder(program, uses).run();
+  return Finder(program).run();
 }
 
 } // namespace kiln::isa

@@ -11,6 +11,6 @@ namespace kiln::isa {
 // returned, or was written where waves part or lanes are off. Branches on such a register part the waves, up to where all their ways
 // meet again. A branch forward over lanes that are off (s_cbranch_execz) does not count: who takes part is said by the active lanes.
 // Kernel arguments, workgroup ids and what is loaded from the same address are the same in all waves of a workgroup.
-std::vector<bool> blocks_of_all_waves(const Program& program, const std::vector<RegisterUse>& uses);
+std::vector<bool> blocks_of_all_waves(const Program& program);
 
 } // namespace kiln::isa

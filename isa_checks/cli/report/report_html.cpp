@@ -103,7 +103,7 @@ Json code_json(const KernelAnalysis& a, const LiveRegisters& live, const std::st
              sourced ? fmt::format("{}:{}", a.lines[i].file, a.lines[i].line) : "",
              live.before[i].all()};
     const bool branches = instruction.flow == Flow::jump || instruction.flow == Flow::branch;
-    if (const std::size_t to = branches ? instruction_at(a.program, *instruction.branch_target) : nothing; to != nothing) row.push_back(to);
+    if (const std::size_t to = branches ? a.program.instruction_at(*instruction.branch_target) : nothing; to != nothing) row.push_back(to);
     list.push_back(std::move(row));
   }
   return list;
@@ -174,7 +174,7 @@ public:
   bool renders() const override { return true; }
 
   std::string render(const KernelAnalysis& a, const ScannedKernel& kernel) const override {
-    const LiveRegisters live = live_registers(a.program, a.uses);
+    const LiveRegisters live = live_registers(a.program);
     Json json = row_json(kernel);
     json["target"] = a.facts.target_id;
     const Json facts = Json::parse(to_json(a.facts));

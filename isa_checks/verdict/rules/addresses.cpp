@@ -25,7 +25,7 @@ bool walks_the_line(const KernelAnalysis& k, const MemoryAccess& a) {
   if (a.saddr) base = o[o.count - 1U].registers;
   for (const std::size_t i : k.instructions_of(a.loop))
     for (const RegisterRange range : {a.address, base})
-      if (k.uses[i].writes_any({range.first, 1}) && k.uses[i].reads_any({range.first, 1}))
+      if (k.instruction(i).use.writes_any({range.first, 1}) && k.instruction(i).use.reads_any({range.first, 1}))
         for (const Operand& operand : k.operands[i].all())
           if (operand.is(Operand::Kind::number) && operand.number > 0 && operand.number < line) return true;
   return false;
@@ -76,13 +76,10 @@ void mem004(const KernelAnalysis& k, FindingSink& sink) {
       const MemoryAccess* a = k.memory.find(i);
       if (!a || a->op.space != MemorySpace::global || a->saddr || a->address.count != 2) return false;
       return std::any_of(in_loop.begin(), in_loop.end(),
-                         [&](std::size_t j) { return is_address_work(k.mnemonic(j)) && k.uses[j].writes_any(a->address); });
+                         [&](std::size_t j) { return is_address_work(k.mnemonic(j)) && k.instruction(j).use.writes_any(a->address); });
     });
-    if (!found.empty())
-      sink.add({.message = fmt::format("{} with a 64-bit vector address that the loop computes", plural(found.size(), "access")),
-                .evidence = {{"accesses", number(found.size()), "instructions"}},
-                .instructions = found,
-                .loop = loop});
+    sink.add_counted("accesses", fmt::format("{} with a 64-bit vector address that the loop computes", plural(found.size(), "access")),
+                     found, loop);
   }
 }
 

@@ -19,23 +19,18 @@ void atm001(const KernelAnalysis& k, FindingSink& sink) {
   Instructions found;
   for (const MemoryAccess& a : k.memory.accesses) {
     if (!a.returns || exchanges(k.mnemonic(a.instruction))) continue;
-    const Readers readers = readers_of(k.program, k.uses, a.instruction, k.uses[a.instruction].write_list[0]);
+    const Readers readers = readers_of(k.program, a.instruction, k.instruction(a.instruction).use.write_list[0]);
     if (readers.complete && readers.list.empty()) found.push_back(a.instruction);
   }
-  if (found.empty()) return;
-  sink.add({.message = fmt::format("{} a value that nothing reads", plural(found.size(), "atomic returns", "atomics return")),
-            .evidence = {{"atomics", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted("atomics", fmt::format("{} a value that nothing reads", plural(found.size(), "atomic returns", "atomics return")),
+                   found);
 }
 
 void atm002(const KernelAnalysis& k, FindingSink& sink) {
   Instructions found;
   for (const MemoryAccess& a : k.memory.accesses)
     if (a.op.direction == MemoryDirection::atomic && a.op.space != MemorySpace::lds && a.sc1) found.push_back(a.instruction);
-  if (found.empty()) return;
-  sink.add({.message = fmt::format("{} of system scope (sc1)", plural(found.size(), "atomic")),
-            .evidence = {{"atomics", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted("atomics", fmt::format("{} of system scope (sc1)", plural(found.size(), "atomic")), found);
 }
 
 void atm003(const KernelAnalysis& k, FindingSink& sink) {
@@ -43,11 +38,10 @@ void atm003(const KernelAnalysis& k, FindingSink& sink) {
     const auto m = k.mnemonic(i);
     return (m.find("_atomic_cmpswap") != std::string_view::npos || m.starts_with("ds_cmpst")) && k.loop_of(i) != nothing;
   });
-  if (found.empty()) return;
-  sink.add({.message = fmt::format("{} until nobody interferes",
-                                   plural(found.size(), "compare-and-swap that repeats", "compare-and-swaps that repeat")),
-            .evidence = {{"atomics", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted(
+      "atomics",
+      fmt::format("{} until nobody interferes", plural(found.size(), "compare-and-swap that repeats", "compare-and-swaps that repeat")),
+      found);
 }
 
 } // namespace kiln::isa::rules

@@ -16,7 +16,7 @@ constexpr int long_before = 64; // instructions between load and wait that hide 
 bool touched_soon(const KernelAnalysis& k, std::size_t i, std::size_t count, const std::vector<RegisterRange>& registers) {
   for (const std::size_t end = k.program.blocks[k.program.block_of(i)].end; count > 0; ++i, --count) {
     for (const RegisterRange r : registers)
-      if (k.uses[i].reads_any(r) || k.uses[i].writes_any(r)) return true;
+      if (k.instruction(i).use.reads_any(r) || k.instruction(i).use.writes_any(r)) return true;
     if (i + 1 == end) {
       const auto& next = k.program.blocks[k.program.block_of(i)].successors;
       return std::any_of(next.begin(), next.end(), [&](std::size_t block) {
@@ -43,7 +43,7 @@ bool awaited_soon(const KernelAnalysis& k, std::size_t i, std::size_t count) {
 bool drains_for_barrier(const KernelAnalysis& k, const WaitPoint& p) {
   const std::size_t next = p.instruction + 1;
   if (p.counter != WaitCounter::vmcnt || !p.drains() || p.loop == nothing || !k.is_innermost(p.loop) ||
-      next >= k.program.instructions.size() || k.classes[next] != InstructionClass::barrier || p.shortest_distance >= long_before)
+      next >= k.program.instructions.size() || k.instruction(next).kind != InstructionClass::barrier || p.shortest_distance >= long_before)
     return false;
   const bool only_loads = std::all_of(p.waits_for.begin(), p.waits_for.end(), [&](std::size_t i) {
     const MemoryAccess* a = k.memory.find(i);
@@ -68,9 +68,9 @@ void sync002(const KernelAnalysis& k, FindingSink& sink) {
   for (const Block& block : k.program.blocks) {
     std::size_t last = nothing;
     for (std::size_t i = block.begin; i < block.end; ++i) {
-      const bool ends = k.memory.find(i) || k.mnemonic(i) == "s_setprio" || k.classes[i] == InstructionClass::lds;
+      const bool ends = k.memory.find(i) || k.mnemonic(i) == "s_setprio" || k.instruction(i).kind == InstructionClass::lds;
       if (ends) last = nothing;
-      if (k.classes[i] != InstructionClass::barrier) continue;
+      if (k.instruction(i).kind != InstructionClass::barrier) continue;
       if (last != nothing)
         sink.add({.message = fmt::format("no memory is accessed between this barrier and the one at {:#x}", k.instruction(last).address),
                   .evidence = {{"instructions_between", number(i - last - 1), "instructions"}},
@@ -84,7 +84,8 @@ void sync002(const KernelAnalysis& k, FindingSink& sink) {
 void sync003(const KernelAnalysis& k, FindingSink& sink) {
   const Resources& r = k.facts.resources;
   if (!r.workgroup_size_known || r.workgroup_size > wave_size) return;
-  const Instructions barriers = where(all_instructions(k), [&](std::size_t i) { return k.classes[i] == InstructionClass::barrier; });
+  const Instructions barriers =
+      where(all_instructions(k), [&](std::size_t i) { return k.instruction(i).kind == InstructionClass::barrier; });
   if (barriers.empty()) return;
   sink.add({.message = fmt::format("{} in workgroups of {} lanes: one wave", plural(barriers.size(), "barrier"), r.workgroup_size),
             .evidence = {{"barriers", number(barriers.size()), "instructions"},

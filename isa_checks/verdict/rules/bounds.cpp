@@ -25,7 +25,7 @@ Instructions lds_accesses(const KernelAnalysis& k, int min_bytes) {
   for (const MemoryAccess& a : k.memory.accesses)
     if (a.op.space == MemorySpace::lds && a.op.bytes >= min_bytes) result.push_back(a.instruction);
   if (result.empty()) return result;
-  const std::vector<bool> shared = blocks_of_all_waves(k.program, k.uses);
+  const std::vector<bool> shared = blocks_of_all_waves(k.program);
   return where(result, [&](std::size_t i) { return shared[k.program.block_of(i)]; });
 }
 
@@ -67,7 +67,7 @@ void bnd003(const KernelAnalysis& k, FindingSink& sink) {
   const int total = static_cast<int>(d.vgprs), arch = std::min(total, static_cast<int>(d.accum_offset));
   for (const std::size_t i : all_instructions(k)) {
     int needed = 0; // of the unified file
-    for (const auto& list : {k.uses[i].reads(), k.uses[i].writes()})
+    for (const auto& list : {k.instruction(i).use.reads(), k.instruction(i).use.writes()})
       for (const RegisterRange r : list)
         if (r.first < reg::agpr) needed = std::max(needed, r.first + r.count - reg::vgpr);
         else if (r.vector()) needed = std::max(needed, arch + r.first + r.count - reg::agpr);

@@ -10,12 +10,8 @@ void cf001(const KernelAnalysis& k, FindingSink& sink) {
     const Instructions in_loop = k.instructions_of(loop);
     if (!ends_on_exec(k, loop) || is_waterfall(k, loop)) continue;
     const Instructions leaving =
-        where(in_loop, [&](std::size_t i) { return k.mnemonic(i) == "s_andn2_b64" && k.uses[i].writes_any({reg::exec, 2}); });
-    if (!leaving.empty())
-      sink.add({.message = "lanes leave the loop one by one; the wave repeats until the last has left",
-                .evidence = {{"exits", number(leaving.size()), "instructions"}},
-                .instructions = leaving,
-                .loop = loop});
+        where(in_loop, [&](std::size_t i) { return k.mnemonic(i) == "s_andn2_b64" && k.instruction(i).use.writes_any({reg::exec, 2}); });
+    sink.add_counted("exits", "lanes leave the loop one by one; the wave repeats until the last has left", leaving, loop);
   }
 }
 
@@ -34,20 +30,14 @@ void cf003(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions found = exec_changes(k, k.instructions_of(loop));
     if (found.empty() || is_waterfall(k, loop)) continue;
-    sink.add({.message = fmt::format("{} that lanes may take differently", plural(found.size(), "branch")),
-              .evidence = {{"branches", number(found.size()), "instructions"}},
-              .instructions = found,
-              .loop = loop});
+    sink.add_counted("branches", fmt::format("{} that lanes may take differently", plural(found.size(), "branch")), found, loop);
   }
 }
 
 void cf004(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions calls =
       where(all_instructions(k), [&](std::size_t i) { return k.instruction(i).flow == Flow::call && k.loop_of(i) != nothing; });
-  if (!calls.empty())
-    sink.add({.message = fmt::format("{} in loops", plural(calls.size(), "call")),
-              .evidence = {{"calls", number(calls.size()), "instructions"}},
-              .instructions = calls});
+  sink.add_counted("calls", fmt::format("{} in loops", plural(calls.size(), "call")), calls);
 }
 
 void cf005(const KernelAnalysis& k, FindingSink& sink) {

@@ -19,7 +19,7 @@ void cvt001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t i : named(k, all_instructions(k), "v_bfe_u32")) {
     const Operands& o = k.operands[i];
     if (o.count < 4 || !is_number(o[2], 16) || !is_number(o[3], 1)) continue;
-    for (const Reader& r : readers_of(k.program, k.uses, i, o[0].registers, 64).list)
+    for (const Reader& r : readers_of(k.program, i, o[0].registers, 64).list)
       if (k.mnemonic(r.instruction).starts_with("v_add3_u32")) {
         found.push_back(i);
         break;
@@ -50,25 +50,19 @@ void cvt002(const KernelAnalysis& k, FindingSink& sink) {
   }
   for (const auto& [place, list] : bytes)
     if (list.size() >= 2) found.insert(found.end(), list.begin(), list.end());
-  if (found.empty()) return;
   std::sort(found.begin(), found.end());
-  sink.add({.message = fmt::format("{} of single fp8 values", plural(found.size(), "conversion")),
-            .evidence = {{"conversions", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted("conversions", fmt::format("{} of single fp8 values", plural(found.size(), "conversion")), found);
 }
 
 void cvt003(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions found = where(named(k, all_instructions(k), "v_cvt_f32_f16"), [&](std::size_t i) {
-    const Readers readers = readers_of(k.program, k.uses, i, k.operands[i][0].registers);
+    const Readers readers = readers_of(k.program, i, k.operands[i][0].registers);
     return readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
              const auto m = base_mnemonic(k.mnemonic(r.instruction));
              return m == "v_fma_f32" || m == "v_fmac_f32" || m == "v_pk_fma_f32";
            });
   });
-  if (found.empty()) return;
-  sink.add({.message = fmt::format("{} from f16 that only fused multiply-adds read", plural(found.size(), "conversion")),
-            .evidence = {{"conversions", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted("conversions", fmt::format("{} from f16 that only fused multiply-adds read", plural(found.size(), "conversion")), found);
 }
 
 } // namespace kiln::isa::rules

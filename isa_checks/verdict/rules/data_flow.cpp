@@ -57,7 +57,7 @@ struct Timed {
 // An error when the data cannot be there yet, unless the way may be excluded or other waves decide how long it takes. LDS serves in
 // turn, and is done within a bounded time.
 Timed timed(const KernelAnalysis& k, const EarlyUse& early) {
-  const bool lds = k.classes[early.operation] == InstructionClass::lds;
+  const bool lds = k.instruction(early.operation).kind == InstructionClass::lds;
   Timed result{&early, min_clocks(k.program, early.path, early.operation, early.use, *k.target),
                lds ? k.target->lds_latency_clocks : memory_latency_clocks(*k.target), Severity::warning, "time alone orders the two"};
   if (may_be_excluded(k, early.path)) {
@@ -86,7 +86,7 @@ std::optional<InStep> in_step(const KernelAnalysis& k, const LdsRace& race) {
   if (!(race.reads_first || race.waited) || o.waves_per_simd > 1) return std::nullopt;
   double queued = instruction_cost(k.instruction(race.first), k.memory.find(race.first), *k.target).clocks; // of LDS, a wave
   const bool together = in_step_since_barrier(k.program, race.first, [&](std::size_t i) {
-    if (k.classes[i] == InstructionClass::lds) queued += instruction_cost(k.instruction(i), k.memory.find(i), *k.target).clocks;
+    if (k.instruction(i).kind == InstructionClass::lds) queued += instruction_cost(k.instruction(i), k.memory.find(i), *k.target).clocks;
   });
   const int clocks = min_clocks(k.program, race.path, race.first, race.second, *k.target);
   if (!together || clocks < k.target->lds_latency_clocks) return std::nullopt;
@@ -109,7 +109,7 @@ std::string name_of_registers(RegisterRange r) {
 void report_uninitialised(const KernelAnalysis& k, FindingSink& sink, bool spilled) {
   if (k.program.blocks.empty()) return;
   const std::size_t entry = k.program.blocks[k.program.entry].begin;
-  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.uses, k.kernel.descriptor)) {
+  for (const UninitialisedRead& read : uninitialised_reads(k.program, k.operands, k.kernel.descriptor)) {
     if (read.spilled.has_value() != spilled) continue;
     if (!read.on_all_paths && (read.path.empty() || may_be_excluded(k, read.path))) continue; // compilers leave such paths undefined
     const bool direct = read.effect == read.instruction;
@@ -133,16 +133,16 @@ void report_uninitialised(const KernelAnalysis& k, FindingSink& sink, bool spill
 } // namespace
 
 void dat001(const KernelAnalysis& k, FindingSink& sink) {
-  const EarlyUses uses = early_uses(k.program, k.operands, k.uses);
+  const EarlyUses uses = early_uses(k.program, k.operands);
   std::vector<Timed> list;
   for (const EarlyUse& early : uses.list) list.push_back(timed(k, early));
   std::ranges::stable_sort(list, {}, &Timed::clocks); // of several places the closest is the one shown
   for (const Timed& t : list) {
     const EarlyUse& early = *t.early;
     sink.add({.message = fmt::format("{} is {} before a wait for {} has completed {:#x} {}, which fills it: {} clocks behind it, {}",
-                                     name_of_registers(k.uses[early.operation].write_list[0]), early.overwrites ? "overwritten" : "read",
-                                     to_string(early.counter), k.instruction(early.operation).address, k.mnemonic(early.operation),
-                                     t.clocks, t.verdict),
+                                     name_of_registers(k.instruction(early.operation).use.write_list[0]),
+                                     early.overwrites ? "overwritten" : "read", to_string(early.counter),
+                                     k.instruction(early.operation).address, k.mnemonic(early.operation), t.clocks, t.verdict),
               .evidence = {{"clocks", static_cast<double>(t.clocks), "cycles"},
                            {"latency", static_cast<double>(t.latency), "cycles"},
                            {"conditions", static_cast<double>(conditions_on(k.program, early.path)), ""}},
@@ -163,7 +163,7 @@ void cmp002(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void dat003(const KernelAnalysis& k, FindingSink& sink) {
-  for (const LdsRace& race : lds_races(k.program, k.operands, k.uses, k.kernel, k.facts.resources)) {
+  for (const LdsRace& race : lds_races(k.program, k.operands, k.kernel, k.facts.resources)) {
     const bool only_barrier = race.reads_first || race.waited;
     const std::optional<InStep> timed = in_step(k, race);
     std::vector<Evidence> evidence{{"address", static_cast<double>(race.address), "B"}};
@@ -188,13 +188,14 @@ void dat003(const KernelAnalysis& k, FindingSink& sink) {
 }
 
 void dat004(const KernelAnalysis& k, FindingSink& sink) {
-  for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.uses, k.memory, *k.target).list) {
+  for (const EarlyUse& early : early_overwrites(k.program, k.operands, k.memory, *k.target).list) {
     const MemoryAccess* const access = k.memory.find(early.operation);
     const bool scalar_offset = access && has_scalar_offset(*access, k.operands[early.operation]);
     const int states = wide_store_states(*k.target, scalar_offset);
     // With a scalar offset the first register was read in time where it was measured (llvm/llvm-project#197267).
-    const bool first_alone = scalar_offset && !k.uses[early.use].writes_any({static_cast<std::uint16_t>(access->data.first + 1),
-                                                                             static_cast<std::uint16_t>(access->data.count - 1)});
+    const bool first_alone =
+        scalar_offset && !k.instruction(early.use).use.writes_any(
+                             {static_cast<std::uint16_t>(access->data.first + 1), static_cast<std::uint16_t>(access->data.count - 1)});
     sink.add({.message = fmt::format("the data of {:#x} {} is overwritten before the hardware has read it",
                                      k.instruction(early.operation).address, k.mnemonic(early.operation)),
               .evidence = {{"states", static_cast<double>(states), "wait states"}},
@@ -212,7 +213,7 @@ void dat004(const KernelAnalysis& k, FindingSink& sink) {
 // What lets another wave or device see that the lines are written back: a store, an atomic, or a barrier, behind which another wave may
 // store.
 void cmp003(const KernelAnalysis& k, FindingSink& sink) {
-  FlowSearch search(k.program, k.operands, k.uses);
+  FlowSearch search(k.program, k.operands);
   const auto several = !k.facts.resources.workgroup_size_known || k.facts.resources.workgroup_size > wave_size;
   for (const std::size_t i : named(k, all_instructions(k), "buffer_wbl2")) {
     std::size_t use = nothing;
@@ -221,7 +222,7 @@ void cmp003(const KernelAnalysis& k, FindingSink& sink) {
         return wait->vmcnt && static_cast<unsigned>(*wait->vmcnt) <= younger ? FlowStep::stop : FlowStep::go_on;
       const auto op = memory_op(k.instruction(next));
       const bool tells = op && is_device(*op) && op->direction != MemoryDirection::load && !op->to_lds;
-      if (tells || (several && k.classes[next] == InstructionClass::barrier)) {
+      if (tells || (several && k.instruction(next).kind == InstructionClass::barrier)) {
         use = next;
         return FlowStep::found;
       }

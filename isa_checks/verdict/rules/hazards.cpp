@@ -47,7 +47,7 @@ public:
       : k_(k), unlike_(unlike), reach_(k.matrix.uses.empty() ? max_states_without_matrix : max_hazard_states) {
     traits_.reserve(k.program.instructions.size());
     for (std::size_t i = 0; i < k.program.instructions.size(); ++i) {
-      traits_.push_back(hazard_traits(k.instruction(i), k.operands[i], k.uses[i], *k.target));
+      traits_.push_back(hazard_traits(k.instruction(i), k.operands[i], k.instruction(i).use, *k.target));
       traits_.back().produces &= static_cast<std::uint16_t>(~hazard_store); // DAT004's
     }
   }
@@ -87,8 +87,8 @@ private:
     for (std::size_t i = way.end; i > k_.program.blocks[way.block].begin && way.distance < reach_;) {
       const HazardTraits& first = traits_[--i];
       way.distance += first.states;
-      way.exec_written |= k_.uses[i].writes_any({reg::exec, 2});
-      if (k_.classes[i] == InstructionClass::barrier && several_waves_) way.distance += max_states_without_matrix;
+      way.exec_written |= k_.instruction(i).use.writes_any({reg::exec, 2});
+      if (k_.instruction(i).kind == InstructionClass::barrier && several_waves_) way.distance += max_states_without_matrix;
       if (first.passes != 0 && way.matrix_distance >= 0) way.distance = std::max(way.distance, way.matrix_distance + first.passes);
       if ((first.produces & second.consumes) != 0 && !(first.passes != 0 && result_overwritten(first, second, way.matrices))) {
         const Hazard hazard = between(i, consumer);
@@ -98,7 +98,7 @@ private:
         way.matrix_distance = way.distance;
         way.matrices.push_back(&first);
       }
-      if (k_.classes[i] == InstructionClass::wait) note_wait(way, i);
+      if (k_.instruction(i).kind == InstructionClass::wait) note_wait(way, i);
       if (is_awaited(way, i)) way.distance = reach_;
     }
     return std::nullopt;
@@ -172,7 +172,7 @@ std::size_t early_read(const KernelAnalysis& k, std::size_t transfer) {
     for (; i < k.program.blocks[block].end && !waited && budget-- > 0; ++i) {
       const MemoryAccess* a = k.memory.find(i);
       if (a && a->op.space == MemorySpace::lds && a->op.direction == MemoryDirection::load) return i;
-      waited = k.classes[i] == InstructionClass::wait && waits_for(k, i, transfer);
+      waited = k.instruction(i).kind == InstructionClass::wait && waits_for(k, i, transfer);
     }
     if (budget <= 0) return nothing;
     if (!waited)
@@ -189,13 +189,13 @@ void haz001(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions in_loop = k.instructions_of(loop);
     int states = 0;
-    for (const std::size_t i : in_loop) states += nop_states(k, i);
+    for (const std::size_t i : in_loop) states += nop_states(k.instruction(i));
     if (states == 0 || states < much * number(in_loop.size())) continue;
     sink.add(
         {.message = fmt::format("{} in s_nop among {}", plural(static_cast<std::size_t>(states), "wait state"),
                                 plural(in_loop.size(), "instruction")),
          .evidence = {{"states", static_cast<double>(states), "wait states"}, {"instructions", number(in_loop.size()), "instructions"}},
-         .instructions = where(in_loop, [&](std::size_t i) { return nop_states(k, i) > 0; }),
+         .instructions = where(in_loop, [&](std::size_t i) { return nop_states(k.instruction(i)) > 0; }),
          .loop = loop});
   }
 }

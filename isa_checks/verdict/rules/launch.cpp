@@ -46,10 +46,10 @@ ArgumentLoads argument_loads(const KernelAnalysis& k) {
       } else {
         result.exact = false;
       }
-    } else if (k.uses[i].reads_any(*pointer)) {
+    } else if (k.instruction(i).use.reads_any(*pointer)) {
       result.exact = false;
     }
-    if (k.uses[i].writes_any(*pointer)) break;
+    if (k.instruction(i).use.writes_any(*pointer)) break;
   }
   return result;
 }
@@ -131,7 +131,7 @@ void lch005(const KernelAnalysis& k, FindingSink& sink) {
 
 void lch006(const KernelAnalysis& k, FindingSink& sink) {
   if (k.facts.target_id.find(":xnack") != std::string::npos) return;
-  const Instructions nops = where(all_instructions(k), [&](std::size_t i) { return nop_states(k, i) > 0; });
+  const Instructions nops = where(all_instructions(k), [&](std::size_t i) { return nop_states(k.instruction(i)) > 0; });
   sink.add({.message = fmt::format("built for {} with any XNACK setting; it has {}", k.facts.target_id, plural(nops.size(), "s_nop")),
             .evidence = {{"s_nop", number(nops.size()), "instructions"}}});
 }

@@ -37,17 +37,14 @@ void lds001(const KernelAnalysis& k, FindingSink& sink) {
         if (const MemoryAccess* a = k.memory.find(i); a && single(k.mnemonic(i)) && a->address.count > 0)
           groups[{k.mnemonic(i), a->address.first}].emplace(k.operands[i].value("offset").value_or(0), i);
         for (const auto& [key, accesses] : groups)
-          if (k.uses[i].writes_any({key.second, 1})) {
+          if (k.instruction(i).use.writes_any({key.second, 1})) {
             close();
             break;
           }
       }
       close();
-      if (!found.empty())
-        sink.add({.message = fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
-                  .evidence = {{"accesses", number(found.size()), "instructions"}},
-                  .instructions = found,
-                  .loop = loop});
+      sink.add_counted("accesses", fmt::format("{} of LDS lie side by side and could be fewer, wider ones", plural(found.size(), "access")),
+                       found, loop);
     }
 }
 
@@ -90,10 +87,7 @@ void lds003(const KernelAnalysis& k, FindingSink& sink) {
       return m.starts_with("ds_read_u16") || m.starts_with("ds_read_u8") || m.starts_with("ds_read_i8");
     });
     if (narrow.size() >= 4)
-      sink.add({.message = fmt::format("{} of 1 or 2 B beside matrix operations", plural(narrow.size(), "LDS read")),
-                .evidence = {{"reads", number(narrow.size()), "instructions"}},
-                .instructions = narrow,
-                .loop = loop});
+      sink.add_counted("reads", fmt::format("{} of 1 or 2 B beside matrix operations", plural(narrow.size(), "LDS read")), narrow, loop);
   }
 }
 

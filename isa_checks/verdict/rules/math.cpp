@@ -39,7 +39,7 @@ Instructions unpacked_pairs(const KernelAnalysis& k, const Instructions& list, s
         !b[0].is(Operand::Kind::registers))
       continue;
     const bool neighbours = halves || (a[0].registers.first % 2 == 0 && b[0].registers.first == a[0].registers.first + 1);
-    if (!neighbours || a[0].registers == b[0].registers || k.uses[j].reads_any(a[0].registers)) continue;
+    if (!neighbours || a[0].registers == b[0].registers || k.instruction(j).use.reads_any(a[0].registers)) continue;
     if (!found.empty() && found.back() == i) continue;
     found.push_back(i);
     found.push_back(j);

@@ -37,17 +37,15 @@ void mfm002(const KernelAnalysis& k, FindingSink& sink) {
   for (const std::size_t i : where(all_instructions(k), [&](std::size_t n) {
          return k.mnemonic(n).starts_with("v_cvt_f32_f16") || k.mnemonic(n).starts_with("v_cvt_f32_bf16");
        }))
-    for (const Reader& r : readers_of(k.program, k.uses, i, k.operands[i][0].registers, 256).list) {
+    for (const Reader& r : readers_of(k.program, i, k.operands[i][0].registers, 256).list) {
       const MatrixUse* use = k.matrix.find(r.instruction);
       if (use && (use->shape.input == "f32" || use->shape.input == "xf32") &&
           std::find(found.begin(), found.end(), r.instruction) == found.end())
         found.push_back(r.instruction);
     }
-  if (found.empty()) return;
   std::sort(found.begin(), found.end());
-  sink.add({.message = fmt::format("{} in f32 on values that were converted from 16 bits", plural(found.size(), "matrix operation")),
-            .evidence = {{"instructions", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted("instructions",
+                   fmt::format("{} in f32 on values that were converted from 16 bits", plural(found.size(), "matrix operation")), found);
 }
 
 void mfm003(const KernelAnalysis& k, FindingSink& sink) {
@@ -62,12 +60,12 @@ void mfm003(const KernelAnalysis& k, FindingSink& sink) {
     if (use.loop != nothing && use.nop_states >= many) {
       Stall& stall = loops[use.loop];
       for (std::size_t i = use.instruction + 1; i < use.states_end; ++i)
-        if (nop_states(k, i) > 0) stall.nops.insert(i);
+        if (nop_states(k.instruction(i)) > 0) stall.nops.insert(i);
       stall.states = std::max(stall.states, use.nop_states);
     }
   for (const auto& [loop, stall] : loops) {
     int all = 0;
-    for (const std::size_t i : stall.nops) all += nop_states(k, i);
+    for (const std::size_t i : stall.nops) all += nop_states(k.instruction(i));
     const double share = 4.0 * all / min_loop_clocks(k, loop); // a wait state is 4 clocks
     sink.add({.message = fmt::format("{} in s_nop until a matrix result may be read ({}, {:.1f} % of the loop's time at the least)",
                                      plural(static_cast<std::size_t>(stall.states), "wait state"), plural(stall.nops.size(), "s_nop"),
@@ -103,7 +101,9 @@ void mfm005(const KernelAnalysis& k, FindingSink& sink) {
   constexpr std::size_t many = 8; // multiply-adds a load
   for (const std::size_t loop : innermost_loops(k)) {
     const Instructions in_loop = k.instructions_of(loop);
-    const auto of_class = [&](InstructionClass c) { return where(in_loop, [&](std::size_t i) { return k.classes[i] == c; }).size(); };
+    const auto of_class = [&](InstructionClass c) {
+      return where(in_loop, [&](std::size_t i) { return k.instruction(i).kind == c; }).size();
+    };
     const Instructions fused = where(in_loop, [&](std::size_t i) {
       const auto m = k.mnemonic(i);
       return m.starts_with("v_fma") || m.starts_with("v_pk_fma");

@@ -111,10 +111,9 @@ void mem006(const KernelAnalysis& k, FindingSink& sink) {
   Instructions found;
   for (const MemoryAccess& a : k.memory.accesses)
     if (is_device(a.op) && a.op.direction != MemoryDirection::atomic && of_system_scope(k, a)) found.push_back(a.instruction);
-  if (found.empty()) return;
-  sink.add({.message = fmt::format("{} of system scope (sc0 sc1; scc on gfx90a)", plural(found.size(), "load or store", "loads or stores")),
-            .evidence = {{"accesses", number(found.size()), "instructions"}},
-            .instructions = found});
+  sink.add_counted("accesses",
+                   fmt::format("{} of system scope (sc0 sc1; scc on gfx90a)", plural(found.size(), "load or store", "loads or stores")),
+                   found);
 }
 
 void mem009(const KernelAnalysis& k, FindingSink& sink) {
@@ -123,11 +122,7 @@ void mem009(const KernelAnalysis& k, FindingSink& sink) {
       const MemoryAccess* a = k.memory.find(i);
       return a && a->op.space == MemorySpace::scalar && a->op.direction == MemoryDirection::load;
     });
-    if (!loads.empty())
-      sink.add({.message = fmt::format("{} in the loop", plural(loads.size(), "scalar load")),
-                .evidence = {{"loads", number(loads.size()), "instructions"}},
-                .instructions = loads,
-                .loop = loop});
+    sink.add_counted("loads", fmt::format("{} in the loop", plural(loads.size(), "scalar load")), loads, loop);
   }
 }
 
@@ -144,7 +139,7 @@ void mem010(const KernelAnalysis& k, FindingSink& sink) {
         groups[{b, k.mnemonic(i), a->address.first, base, versions[a->address.first] + versions[base]}].emplace(
             k.operands[i].value("offset").value_or(0), i);
       }
-      for (const RegisterRange w : k.uses[i].writes())
+      for (const RegisterRange w : k.instruction(i).use.writes())
         for (std::uint16_t r = w.first; r < w.first + w.count; ++r) ++versions[r];
     }
   }
@@ -173,19 +168,16 @@ void mem011(const KernelAnalysis& k, FindingSink& sink) {
       if (!a || !is_device(a->op) || a->op.direction != MemoryDirection::load || a->op.to_lds || a->data.count == 0) return false;
       const bool possible = a->op.bytes == 4 || (k.target->wide_lds_dma && (a->op.bytes == 12 || a->op.bytes == 16));
       if (!possible) return false;
-      const Readers readers = readers_of(k.program, k.uses, i, a->data);
+      const Readers readers = readers_of(k.program, i, a->data);
       return readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), [&](const Reader& r) {
                const MemoryAccess* store = k.memory.find(r.instruction);
                return store && store->op.space == MemorySpace::lds && store->op.direction == MemoryDirection::store &&
                       store->data == a->data;
              });
     });
-    if (!staged.empty())
-      sink.add(
-          {.message = fmt::format("{} only to be written to LDS unchanged", plural(staged.size(), "load brings data", "loads bring data")),
-           .evidence = {{"loads", number(staged.size()), "instructions"}},
-           .instructions = staged,
-           .loop = loop});
+    sink.add_counted("loads",
+                     fmt::format("{} only to be written to LDS unchanged", plural(staged.size(), "load brings data", "loads bring data")),
+                     staged, loop);
   }
 }
 

@@ -14,7 +14,7 @@ void pin001(const KernelAnalysis& k, FindingSink& sink) {
   const Instructions found = where(all_instructions(k), [&](std::size_t i) {
     const bool may = std::any_of(pinned->allowed.begin(), pinned->allowed.end(),
                                  [&](const std::string& name) { return k.mnemonic(i).starts_with(name); });
-    return !may && k.uses[i].writes_any(kept);
+    return !may && k.instruction(i).use.writes_any(kept);
   });
   if (found.empty()) return;
   sink.add({.message = fmt::format("{} v{} or above, which are kept for others",

@@ -57,7 +57,7 @@ void spl004(const KernelAnalysis& kernel, FindingSink& sink) {
   for (const std::size_t loop : innermost_loops(kernel)) {
     const Instructions in_loop = kernel.instructions_of(loop);
     const Instructions copies = named(kernel, in_loop, "v_accvgpr_");
-    const std::size_t matrix = where(in_loop, [&](std::size_t i) { return kernel.classes[i] == InstructionClass::mfma; }).size();
+    const std::size_t matrix = where(in_loop, [&](std::size_t i) { return kernel.instruction(i).kind == InstructionClass::mfma; }).size();
     if (copies.size() < few || copies.size() <= matrix) continue;
     sink.add({.message = fmt::format("{} to or from accumulation registers beside {}", plural(copies.size(), "copy", "copies"),
                                      plural(matrix, "matrix operation")),

@@ -77,14 +77,14 @@ bool is_polling(const KernelAnalysis& kernel, std::size_t loop) {
     if (!a || a->op.space == MemorySpace::lds) continue;
     if (a->op.direction != MemoryDirection::load || a->op.to_lds) return false;
     loads = loads || is_device(a->op);
-    for (const RegisterRange r : kernel.uses[i].reads()) // the same address each time
-      if (std::ranges::any_of(list, [&](std::size_t other) { return kernel.uses[other].writes_any(r); })) return false;
+    for (const RegisterRange r : kernel.instruction(i).use.reads()) // the same address each time
+      if (std::ranges::any_of(list, [&](std::size_t other) { return kernel.instruction(other).use.writes_any(r); })) return false;
   }
   if (!loads) return false;
   const auto decides = [&](std::size_t i) { // what it loads is compared in the loop
     const MemoryAccess* a = kernel.memory.find(i);
     if (!a || a->data.count == 0) return false;
-    const Readers readers = readers_of(kernel.program, kernel.uses, i, a->data);
+    const Readers readers = readers_of(kernel.program, i, a->data);
     return std::ranges::any_of(readers.list, [&](const Reader& r) {
       const auto m = kernel.mnemonic(r.instruction);
       return (m.starts_with("v_cmp") || m.starts_with("v_readfirstlane") || m.starts_with("s_cmp")) &&
@@ -101,14 +101,6 @@ const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop) {
 double min_loop_clocks(const KernelAnalysis& kernel, std::size_t loop) {
   const LoopIssue& issue = issue_of(kernel, loop);
   return std::max(issue.clocks_of(issue.busiest), issue.memory_clocks);
-}
-
-bool is_device(const MemoryOp& op) {
-  return op.space == MemorySpace::global || op.space == MemorySpace::buffer || op.space == MemorySpace::flat;
-}
-
-int nop_states(const KernelAnalysis& kernel, std::size_t i) {
-  return kernel.mnemonic(i) == "s_nop" ? static_cast<int>(kernel.operands[i][0].number & 15U) + 1 : 0;
 }
 
 } // namespace kiln::isa::rules

@@ -42,11 +42,6 @@ bool is_polling(const KernelAnalysis& kernel, std::size_t loop);
 double min_loop_clocks(const KernelAnalysis& kernel, std::size_t loop);
 const LoopIssue& issue_of(const KernelAnalysis& kernel, std::size_t loop);
 
-// A load or store of device memory: global, buffer or flat.
-bool is_device(const MemoryOp& op);
-// States that s_nop waits; 0 for other instructions.
-int nop_states(const KernelAnalysis& kernel, std::size_t instruction);
-
 // A barrier in a loop is what the wait stands for, and completes loads into registers that nobody needs so soon (SYNC001).
 bool drains_for_barrier(const KernelAnalysis& kernel, const WaitPoint& point);
 

@@ -48,6 +48,12 @@ void FindingSink::add(Claim claim) {
   findings_.push_back(std::move(f));
 }
 
+void FindingSink::add_counted(std::string what, std::string message, std::vector<std::size_t> instructions, std::size_t loop) {
+  if (instructions.empty()) return;
+  std::vector<Evidence> evidence{{std::move(what), static_cast<double>(instructions.size()), "instructions"}};
+  add({.message = std::move(message), .evidence = std::move(evidence), .instructions = std::move(instructions), .loop = loop});
+}
+
 // For a loop its share of the kernel's clocks, by the pipe that is busy longest; for instructions outside of loops their own.
 double FindingSink::share_of(const Claim& claim) const {
   const auto clocks = [&](const LoopIssue& issue) { return std::max(issue.clocks_of(issue.busiest), issue.memory_clocks); };

@@ -31,6 +31,8 @@ public:
   const LintOptions& options() const { return options_; }
   void begin(const Rule& rule) { rule_ = &rule; }
   void add(Claim claim);
+  // One finding about all of the instructions, with their count as evidence: `what` names it. Nothing when there are none.
+  void add_counted(std::string what, std::string message, std::vector<std::size_t> instructions, std::size_t loop = nothing);
   std::vector<Finding> take();
 
 private:

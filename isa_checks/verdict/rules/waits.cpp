@@ -63,11 +63,11 @@ std::optional<LateLoads> late_loads(const KernelAnalysis& k, const WaitPoint& p)
     const bool counts = vm ? use.vm : use.lgkm;
     if (counts && use.unordered) return std::nullopt;
     // Reads of LDS have to be complete before a barrier behind which other waves may write there.
-    if (!vm && k.classes[i] == InstructionClass::barrier) return std::nullopt;
+    if (!vm && k.instruction(i).kind == InstructionClass::barrier) return std::nullopt;
     younger += counts;
     for (std::size_t n = std::max(needed, completed); n < loads; ++n) {
       const RegisterRange data = k.memory.find(p.waits_for[n])->data;
-      if (k.uses[i].reads_any(data) || k.uses[i].writes_any(data)) needed = n + 1;
+      if (k.instruction(i).use.reads_any(data) || k.instruction(i).use.writes_any(data)) needed = n + 1;
     }
     const auto wait = wait_counts(k.instruction(i));
     const auto value = !wait ? std::nullopt : vm ? wait->vmcnt : wait->lgkmcnt;
@@ -187,7 +187,7 @@ namespace {
 
 // In the same repetition only further copies read the copy: its readers lie before it, behind the back edge.
 bool read_next_time(const KernelAnalysis& k, std::size_t copy) {
-  const Readers readers = readers_of(k.program, k.uses, copy, k.uses[copy].write_list[0]);
+  const Readers readers = readers_of(k.program, copy, k.instruction(copy).use.write_list[0]);
   return std::ranges::none_of(readers.list, [&](const Reader& r) {
     return r.instruction > copy && k.loop_of(r.instruction) == k.loop_of(copy) && !k.mnemonic(r.instruction).starts_with("v_mov_b");
   });
@@ -210,17 +210,15 @@ void wait005(const KernelAnalysis& k, FindingSink& sink) {
                inside(k, r.instruction, loop) && read_next_time(k, r.instruction);
       };
       constexpr std::size_t near = 64; // instructions: most loads have another reader so soon
-      if (!std::ranges::all_of(readers_of(k.program, k.uses, i, a.data, near).list, copies)) continue;
-      const Readers readers = readers_of(k.program, k.uses, i, a.data);
+      if (!std::ranges::all_of(readers_of(k.program, i, a.data, near).list, copies)) continue;
+      const Readers readers = readers_of(k.program, i, a.data);
       const bool all = readers.complete && !readers.list.empty() && std::all_of(readers.list.begin(), readers.list.end(), copies);
       if (all) copied.push_back(i);
     }
-    if (!copied.empty())
-      sink.add({.message = fmt::format("what {} is only copied within the same repetition, which must wait for it",
-                                       plural(copied.size(), "load brings", "loads bring")),
-                .evidence = {{"loads", number(copied.size()), "instructions"}},
-                .instructions = copied,
-                .loop = loop});
+    sink.add_counted("loads",
+                     fmt::format("what {} is only copied within the same repetition, which must wait for it",
+                                 plural(copied.size(), "load brings", "loads bring")),
+                     copied, loop);
   }
 }
 
@@ -245,7 +243,7 @@ void wait007(const KernelAnalysis& k, FindingSink& sink) {
   for (const WaitPoint& p : k.waits.points) {
     if (p.counter != WaitCounter::lgkmcnt || p.loop == nothing) continue;
     const Instructions scalar =
-        where(p.waits_for, [&](std::size_t i) { return k.classes[i] == InstructionClass::smem && inside(k, i, p.loop); });
+        where(p.waits_for, [&](std::size_t i) { return k.instruction(i).kind == InstructionClass::smem && inside(k, i, p.loop); });
     if (scalar.empty()) continue;
     sink.add({.message = fmt::format("waits for {} of the loop, and with {} for all of LDS", plural(scalar.size(), "scalar load"),
                                      scalar.size() == 1 ? "it" : "them"),
