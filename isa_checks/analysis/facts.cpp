@@ -2,28 +2,13 @@
 #include "isa_checks/analysis/facts.h"
 #include "isa_checks/decode/program.h"
 #include <algorithm>
-#include <charconv>
 
 namespace kiln::isa {
 namespace {
 
-// One more than the highest accumulation register in an operand list: "a3" or "a[4:7]".
-int accumulation_registers(std::string_view operands) {
-  int highest = 0;
-  for (std::size_t at = 0; at < operands.size(); ++at) {
-    const bool starts_word = at == 0 || operands[at - 1] == ' ' || operands[at - 1] == ',' || operands[at - 1] == '-';
-    if (operands[at] != 'a' || !starts_word || at + 1 >= operands.size()) continue;
-    std::string_view number = operands.substr(at + 1);
-    if (number.front() == '[') {
-      const auto colon = number.find_first_of(":]");
-      if (colon == std::string_view::npos) continue;
-      number.remove_prefix(number[colon] == ':' ? colon + 1 : 1);
-    }
-    int value = 0;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (error == std::errc()) highest = std::max(highest, value + 1);
-  }
-  return highest;
+bool names_accumulation(const Instruction& i) {
+  constexpr RegisterRange all{reg::agpr, max_arch_vgprs};
+  return i.use.reads_any(all) || i.use.writes_any(all);
 }
 
 int integer(std::uint32_t value) { return static_cast<int>(std::min<std::uint32_t>(value, 0x7fffffff)); }
@@ -36,9 +21,7 @@ Resources kernel_resources(const Kernel& kernel, std::span<const Instruction> co
   const KernelDescriptor& descriptor = kernel.descriptor;
   Resources r;
   r.vgprs = integer(said.vgpr_count.value_or(descriptor.vgprs)); // LLVM lets the descriptor allocate more where LDS limits anyway
-  const bool accumulates = said.agpr_count
-                               ? *said.agpr_count > 0
-                               : std::ranges::any_of(code, [](const Instruction& i) { return accumulation_registers(i.operands()) > 0; });
+  const bool accumulates = said.agpr_count ? *said.agpr_count > 0 : std::ranges::any_of(code, names_accumulation);
   const bool divided = accumulates || r.vgprs > max_arch_vgprs;
   r.arch_vgprs = divided && descriptor.accum_offset > 0 ? std::min(r.vgprs, integer(descriptor.accum_offset)) : r.vgprs;
   r.agprs = r.vgprs - r.arch_vgprs;
@@ -78,8 +61,8 @@ KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, std::sp
     if (instruction.address - code.front().address < begin) continue;
     ++facts.instructions;
     facts.undecodable += !instruction.valid;
-    ++facts.classes[static_cast<std::size_t>(classify(instruction))];
-    if (const auto op = memory_op(instruction)) ++facts.memory[*op];
+    ++facts.classes[static_cast<std::size_t>(instruction.kind)];
+    if (const auto op = instruction.memory) ++facts.memory[*op];
     if (const auto waits = wait_counts(instruction)) {
       if (waits->vmcnt) ++facts.vmcnt[*waits->vmcnt];
       if (waits->expcnt) ++facts.expcnt[*waits->expcnt];

@@ -2,7 +2,6 @@
 #pragma once
 #include "isa_checks/analysis/occupancy.h"
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/decode/instruction_class.h"
 #include <array>
 #include <cstdint>
 #include <map>

@@ -51,7 +51,7 @@ std::vector<double> block_weights(const Program& program) {
 
 InstructionCost instruction_cost(const Instruction& instruction, const MemoryAccess* access, const TargetFacts& target) {
   const std::string_view m = base_mnemonic(instruction.mnemonic);
-  switch (classify(instruction)) {
+  switch (instruction.kind) {
   case InstructionClass::salu:
   case InstructionClass::smem:
   case InstructionClass::branch: return {Pipe::salu, wave_clocks, 0};

@@ -96,10 +96,8 @@ private:
       LiveValues& values = by_writer[writers[r]];
       values.writer = writers[r];
       values.registers += static_cast<int>(last - r + 1);
-      const char file = r < reg::agpr ? 'v' : 'a';
-      const std::size_t base = r < reg::agpr ? 0 : reg::agpr;
       values.names += values.names.empty() ? "" : ", ";
-      values.names += r == last ? fmt::format("{}{}", file, r - base) : fmt::format("{}[{}:{}]", file, r - base, last - base);
+      values.names += name_of({static_cast<std::uint16_t>(r), static_cast<std::uint16_t>(last - r + 1)});
       r = last;
     }
     std::vector<LiveValues> result;

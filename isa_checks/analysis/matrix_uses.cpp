@@ -1,7 +1,7 @@
 // Collecting matrix instructions and their readers.
 #include "isa_checks/analysis/matrix_uses.h"
 #include "isa_checks/analysis/readers.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/target/hazards.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t reach = 96; // instructions: more than the longest matrix instruction hides
 
 bool accumulates_on(const Instruction& instruction, const Operands& o, RegisterRange result) {
-  if (classify(instruction) != InstructionClass::mfma) return false;
+  if (instruction.kind != InstructionClass::mfma) return false;
   const std::size_t c = instruction.mnemonic.starts_with("v_smfmac") ? 0 : 3;
   const bool same = c < o.count && o[c].is(Operand::Kind::registers) && o[c].registers == result;
   const auto others = [&](std::size_t at) {

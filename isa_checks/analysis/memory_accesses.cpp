@@ -21,7 +21,7 @@ public:
     result.addresses_complete = addresses_.complete;
     for (std::size_t b = 0; b < p_.blocks.size(); ++b)
       for (std::size_t i = p_.blocks[b].begin; i < p_.blocks[b].end; ++i)
-        if (const auto op = memory_op(p_.instructions[i])) result.accesses.push_back(access(i, b, *op));
+        if (const auto op = p_.instructions[i].memory) result.accesses.push_back(access(i, b, *op));
     result.loops.resize(p_.loops.size() + 1);
     for (std::size_t l = 0; l < p_.loops.size(); ++l) result.loops[l].loop = l;
     for (const MemoryAccess& a : result.accesses) {

@@ -2,7 +2,7 @@
 // loop moves, and the addressing that costs more than it must.
 #pragma once
 #include "isa_checks/analysis/lanes/lane_addresses.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
 #include "isa_checks/target/lds_banks.h"

@@ -1,6 +1,5 @@
 // isa_lint facts: a table of what each kernel needs and does.
 #include "isa_checks/cli/scan_options.h"
-#include "isa_checks/object/readable_name.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/input/mapped_file.h"
 #include "isa_checks/object/called_functions.h"
-#include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
 #include <condition_variable>

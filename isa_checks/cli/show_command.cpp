@@ -2,15 +2,54 @@
 #include "isa_checks/analysis/live_registers.h"
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/scan_options.h"
-#include "isa_checks/cli/source_texts.h"
-#include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <fstream>
+#include <map>
 
 namespace kiln::isa::cli {
 namespace {
+
+// The lines of source files that lie in one folder, by the names that line tables give.
+class SourceTexts {
+public:
+  // Reads files of `folder`, each when it is first asked for; of none if `folder` is empty. Throws Error if it is no folder.
+  explicit SourceTexts(std::filesystem::path folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    if (!folder_.empty() && !std::filesystem::is_directory(folder_, error))
+      throw Error("--sources " + folder_.string(), "it is no folder", "name the folder that holds the files that line tables name");
+  }
+
+  // The text of `line`, without the blanks around it. Only the last part of the file's name counts: a line table never leads to
+  // another folder. "" if the folder has no such file, or the file no such line.
+  std::string_view at(const SourceLine& line) {
+    if (folder_.empty() || !line.known()) return {};
+    const std::vector<std::string>& lines = lines_of(std::filesystem::path(line.file).filename().string());
+    const auto index = static_cast<std::size_t>(line.line) - 1;
+    return index < lines.size() ? std::string_view(lines[index]) : std::string_view();
+  }
+
+private:
+  const std::vector<std::string>& lines_of(const std::string& name) {
+    const auto [entry, is_new] = files_.try_emplace(name);
+    std::error_code error;
+    if (is_new && !name.empty() && std::filesystem::is_regular_file(folder_ / name, error)) {
+      std::ifstream file(folder_ / name);
+      for (std::string line; std::getline(file, line);) {
+        const std::size_t begin = std::min(line.find_first_not_of(" \t"), line.size());
+        const std::size_t end = line.find_last_not_of(" \t\r");
+        entry->second.push_back(end == std::string::npos ? "" : line.substr(begin, end + 1 - begin));
+      }
+    }
+    return entry->second;
+  }
+
+  std::filesystem::path folder_;
+  std::map<std::string, std::vector<std::string>, std::less<>> files_; // by name
+};
 
 class Listing {
 public:
@@ -103,8 +142,8 @@ private:
     add_line_of_source(index, column);
     text_ += paint("2", margin(fmt::format("{:x}", instruction.address), range_text(o.min_vm, o.max_vm), range_text(o.min_lgkm, o.max_lgkm),
                                range_text(o.min_exp, o.max_exp), live_text(index), cost_text(index)));
-    const InstructionClass kind = classify(instruction);
-    const bool memory = memory_op(instruction).has_value();
+    const InstructionClass kind = instruction.kind;
+    const bool memory = instruction.memory.has_value();
     const std::string_view colour = kind == InstructionClass::wait ? "33" : memory ? "32" : instruction.valid ? "0" : "31";
     text_ += fmt::format("{:{}}{}{}\n", "", column - margin_width(), paint(colour, instruction.text), target_label(instruction));
     for (const WaitPoint* point : waits_[index])

@@ -1,17 +1,17 @@
 // Counters by instruction class.
 #include "isa_checks/decode/counter_use.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 
 namespace kiln::isa {
 
 CounterUse counter_use(const Instruction& instruction) {
   CounterUse use;
   const std::string_view m = instruction.mnemonic;
-  switch (classify(instruction)) {
+  switch (instruction.kind) {
   case InstructionClass::vmem_load:
   case InstructionClass::vmem_store:
   case InstructionClass::vmem_atomic: {
-    const auto op = memory_op(instruction);
+    const auto op = instruction.memory;
     use.vm = true;
     use.lgkm = use.unordered = op->space == MemorySpace::flat; // AMDGPUUsage: flat may report out of order in both
     if (op->direction == MemoryDirection::load && op->space != MemorySpace::scratch) use.load_bytes = static_cast<std::uint16_t>(op->bytes);

@@ -37,10 +37,18 @@ struct Instruction {
   std::string text;                           // "global_load_dwordx4 v[2:5], v1, s[2:3] offset:16"
   // What follows from the text, found out once for all places where the same instruction stands.
   InstructionClass kind = InstructionClass::other;
-  std::optional<MemoryOp> memory;    // of instructions that access it
+  std::optional<MemoryOp> memory;    // of instructions that access it: not of lane exchanges, nor of cache control
   RegisterUse use;                   // see RegisterReader (register_use.h)
   std::string_view operands() const; // the text after the mnemonic
 };
+
+// The operand of s_waitcnt: a counter that may stay at its maximum (63, 7, 15) is not waited for, and absent.
+struct WaitCounts {
+  std::optional<int> vmcnt, expcnt, lgkmcnt;
+  bool operator==(const WaitCounts&) const = default;
+};
+std::optional<WaitCounts> wait_counts(const Instruction& instruction); // nothing for anything but s_waitcnt
+int nop_states(const Instruction& instruction);                        // wait states of s_nop; 0 for anything but that
 
 // Not thread-safe: one object a thread. Making one costs about a millisecond, decoding about a microsecond an
 // instruction.

@@ -1,6 +1,6 @@
 // From mnemonics, operands and encoded bits to hazard traits.
 #include "isa_checks/decode/hazard_traits.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include <algorithm>
 #include <cstring>
 
@@ -108,7 +108,7 @@ HazardTraits hazard_traits(const Instruction& instruction, const Operands& opera
   HazardTraits t;
   t.opcode = instruction.opcode;
   t.use = use;
-  const InstructionClass kind = classify(instruction);
+  const InstructionClass kind = instruction.kind;
   switch (kind) {
   case InstructionClass::valu:
   case InstructionClass::trans:
@@ -122,7 +122,7 @@ HazardTraits hazard_traits(const Instruction& instruction, const Operands& opera
   case InstructionClass::vmem_store:
   case InstructionClass::vmem_atomic:
   case InstructionClass::lds: {
-    const auto op = memory_op(instruction);
+    const auto op = instruction.memory;
     memory(op ? &*op : nullptr, kind, operands, t);
     break;
   }

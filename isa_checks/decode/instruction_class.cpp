@@ -1,6 +1,6 @@
 // Classification by mnemonic tables: LLVM's public MC API has no such flags. Written for gfx90a, gfx942 and gfx950.
-#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/decode/counter_use.h"
+#include "isa_checks/decode/disassembler.h"
 #include <algorithm>
 #include <array>
 #include <cstring>

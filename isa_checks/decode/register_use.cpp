@@ -51,11 +51,6 @@ RegisterReader::RegisterReader(const McTarget& mc) : instructions_(*mc.instructi
 
 RegisterUse RegisterReader::use_of(const llvm::MCInst& inst, const Instruction& instruction) const {
   RegisterUse use;
-  const auto add = [](auto& list, std::uint8_t& count, RegisterRange range) {
-    if (range.count > 0 && count < list.size()) list[count++] = range;
-  };
-  const auto read = [&](RegisterRange range) { add(use.read_list, use.read_count, range); };
-  const auto write = [&](RegisterRange range) { add(use.write_list, use.write_count, range); };
   const llvm::MCInstrDesc& opcode = instructions_.get(inst.getOpcode());
   const Operands operands = operands_of(instruction);
   const Text m = instruction.mnemonic;
@@ -64,18 +59,18 @@ RegisterUse RegisterReader::use_of(const llvm::MCInst& inst, const Instruction& 
     for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
       if (!inst.getOperand(i).isReg() || kept != (opcode.getOperandConstraint(i, llvm::MCOI::TIED_TO) >= 0)) continue;
       const RegisterRange range = ranges_[inst.getOperand(i).getReg()];
-      if (i < opcode.getNumDefs()) write(range);
-      else if (!kept || !begins) read(range);
+      if (i < opcode.getNumDefs()) use.write(range);
+      else if (!kept || !begins) use.read(range);
     }
   if (vector && keeps_result(m, operands))
-    for (const RegisterRange range : use.writes()) read(range);
+    for (const RegisterRange range : use.writes()) use.read(range);
   for (const auto implicit : opcode.implicit_uses()) {
     const RegisterRange range = ranges_[implicit];
     const bool mask = range.first == reg::exec, limit = range.first == reg::m0 && m.starts_with("ds_"); // before gfx9: of LDS
-    if (range.first != reg::flat_scratch && !limit && (scalar || !mask)) read(range);
+    if (range.first != reg::flat_scratch && !limit && (scalar || !mask)) use.read(range);
   }
   for (const auto implicit : opcode.implicit_defs())
-    if (ranges_[implicit].first != reg::flat_scratch) write(ranges_[implicit]);
+    if (ranges_[implicit].first != reg::flat_scratch) use.write(ranges_[implicit]);
   return use;
 }
 

@@ -59,6 +59,9 @@ private:
   std::vector<Kernel> kernels_;
 };
 
+// A kernel's name as a person would write it: "_Z3addPfS_" -> "add(float*, float*)"; a name that is not mangled stays.
+std::string readable_name(const std::string& kernel);
+
 // A kernel is a symbol NAME.kd of 64 bytes whose entry lies in a section of code. Throws Error for malformed bytes, and
 // UnknownMachine for an architecture that is not in the target table. `name` is the subject of errors.
 CodeObject load_code_object(SharedBytes bytes, std::string name = "code object");

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
 namespace kiln::isa {
 
@@ -22,6 +23,7 @@ struct RegisterRange {
   bool overlaps(RegisterRange other) const { return first < other.first + other.count && other.first < first + count; }
   bool operator==(const RegisterRange&) const = default;
 };
+std::string name_of(RegisterRange range); // "v3", "a[0:3]", "s[4:5]", "vcc"
 
 struct RegisterUse {
   std::array<RegisterRange, 3> write_list;
@@ -29,10 +31,16 @@ struct RegisterUse {
   std::uint8_t write_count = 0, read_count = 0;
   std::span<const RegisterRange> writes() const { return {write_list.data(), write_count}; }
   std::span<const RegisterRange> reads() const { return {read_list.data(), read_count}; }
+  // Ranges of no registers, and beyond what the lists hold, are left out.
+  void read(RegisterRange range) { add(read_list, read_count, range); }
+  void write(RegisterRange range) { add(write_list, write_count, range); }
   bool reads_any(RegisterRange range) const { return any(reads(), range); }
   bool writes_any(RegisterRange range) const { return any(writes(), range); }
 
 private:
+  static void add(std::span<RegisterRange> list, std::uint8_t& count, RegisterRange range) {
+    if (range.count > 0 && count < list.size()) list[count++] = range;
+  }
   static bool any(std::span<const RegisterRange> list, RegisterRange range) {
     return std::any_of(list.begin(), list.end(), [range](RegisterRange r) { return r.overlaps(range); });
   }

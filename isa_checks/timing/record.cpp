@@ -2,7 +2,7 @@
 #include "isa_checks/timing/record.h"
 #include "isa_checks/analysis/issue.h"
 #include "isa_checks/analysis/occupancy.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/error.h"
 #include "isa_checks/timing/recorder.h"
@@ -29,7 +29,7 @@ Action action_of(const isa::Instruction& i) {
   if (m.starts_with("s_endpgm")) return Action::end;
   if (m == "buffer_wbl2") return Action::release;
   if (m == "buffer_inv") return Action::acquire;
-  switch (isa::classify(i)) {
+  switch (i.kind) {
   case isa::InstructionClass::valu:
   case isa::InstructionClass::packed:
   case isa::InstructionClass::dot: return Action::valu;
@@ -63,7 +63,7 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
   } else if (c.action == Action::valu || c.action == Action::trans || c.action == Action::matrix) {
     c.cycles = static_cast<float>(isa::instruction_cost(i, nullptr, target).clocks);
   }
-  if (const auto op = isa::memory_op(i)) c.to_lds = op->to_lds;
+  if (const auto op = i.memory) c.to_lds = op->to_lds;
   c.for_device = (c.action == Action::load || c.action == Action::store) && i.text.find(" sc1") != std::string::npos;
   c.returns = c.action == Action::atomic && i.text.find(" sc0") != std::string::npos;
   if (const auto w = isa::wait_counts(i)) {

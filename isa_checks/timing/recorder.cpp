@@ -19,15 +19,10 @@ using std::uint64_t;
 constexpr uint64_t device_place = 1ULL << 63; // tells places of device memory from those of LDS
 constexpr uint32_t longest_spin = 48;         // steps between two reads of a loop that only waits
 
-bool overlap(exec::RegisterSpan a, exec::RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; }
-
 bool depends(const Inst& before, const Inst& now) {
   if (before.cls != InstClass::valu && before.cls != InstClass::trans) return false;
   if (now.cls != InstClass::valu && now.cls != InstClass::trans) return false;
-  for (const exec::RegisterSpan w : before.vector_writes)
-    for (const exec::RegisterSpan r : now.vector_reads)
-      if (w.count != 0 && r.count != 0 && overlap(w, r)) return true;
-  return false;
+  return std::ranges::any_of(before.use.writes(), [&](isa::RegisterRange w) { return w.vector() && now.use.reads_any(w); });
 }
 
 // The place that all lanes access, if it is one.

@@ -158,7 +158,7 @@ private:
     return result;
   }
   template <class Wanted> void add_moved(Moved& sum, const WidthExpectation& e, std::size_t index, Wanted wanted) const {
-    const auto op = memory_op(p_.instructions[index]);
+    const auto op = p_.instructions[index].memory;
     if (!op || !wanted(*op)) return;
     ++sum.found[op->bytes];
     const bool narrow = op->bytes < e.min_bytes;

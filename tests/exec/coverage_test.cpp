@@ -1,7 +1,6 @@
 // Which instructions of the two architectures the executor has: every opcode of every encoding format is decoded by LLVM and
 // looked up in the tables.
 #include "isa_checks/decode/disassembler.h"
-#include "isa_checks/decode/instruction_class.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/target/target_table.h"
 #include <cstring>

@@ -18,7 +18,7 @@ Order order_of(const Instruction& instruction) {
   if (use.vm) return use.lgkm ? Order::flat : Order::vector_memory;
   if (!use.lgkm || use.gds) return Order::none;
   if (!use.unordered) return Order::lds;
-  return classify(instruction) == InstructionClass::smem ? Order::scalar : Order::none;
+  return instruction.kind == InstructionClass::smem ? Order::scalar : Order::none;
 }
 
 struct Step {
@@ -154,7 +154,7 @@ EarlyUses early_overwrites(const Program& program, const std::vector<Operands>& 
         if (gds && wait->expcnt == 0) return FlowStep::stop;
         if (!gds && wait->vmcnt && static_cast<unsigned>(*wait->vmcnt) <= state / 8) return FlowStep::stop;
       }
-      const InstructionClass c = classify(instruction);
+      const InstructionClass c = instruction.kind;
       if (program.instructions[i].use.writes_any(data) && (gds || vector_alu(c))) {
         found.use = i;
         return FlowStep::found;

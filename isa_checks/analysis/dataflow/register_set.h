@@ -19,6 +19,7 @@ public:
     return *this;
   }
   void set_all() { words_.fill(~std::uint64_t{0}); }
+  bool empty() const { return words_ == std::array<std::uint64_t, size / 64>{}; }
   bool any(RegisterRange range) const {
     bool found = false;
     each_word(range, [&](std::size_t word, std::uint64_t mask) { found = found || (words_[word] & mask) != 0; });

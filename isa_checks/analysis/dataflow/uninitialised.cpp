@@ -3,7 +3,7 @@
 #include "isa_checks/analysis/dataflow/uninitialised.h"
 #include "isa_checks/analysis/dataflow/register_set.h"
 #include "isa_checks/analysis/dataflow/value_sources.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -184,7 +184,7 @@ private:
 
   // Not when a wide store to LDS is undefined in parts: padding.
   bool matters(std::size_t i, RegisterRange r, const RegisterSet& undefined) const {
-    const auto op = memory_op(p_.instructions[i]);
+    const auto op = p_.instructions[i].memory;
     return !op || op->space != MemorySpace::lds || op->direction != MemoryDirection::store || undefined.count(r) == r.count;
   }
 

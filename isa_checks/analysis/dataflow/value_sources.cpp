@@ -1,6 +1,6 @@
 // What each instruction reads for each of its results, operand by operand.
 #include "isa_checks/analysis/dataflow/value_sources.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include <algorithm>
 #include <set>
 #include <string_view>
@@ -11,14 +11,14 @@ namespace {
 using Text = std::string_view;
 
 bool only_computes(const Instruction& instruction) {
-  switch (classify(instruction)) {
+  switch (instruction.kind) {
   case InstructionClass::valu:
   case InstructionClass::trans:
   case InstructionClass::packed:
   case InstructionClass::dot:
   case InstructionClass::mfma: return true;
   case InstructionClass::salu: return !instruction.mnemonic.starts_with("s_setreg") && !instruction.mnemonic.starts_with("s_setprio");
-  case InstructionClass::lds: return !memory_op(instruction); // lane exchanges
+  case InstructionClass::lds: return !instruction.memory; // lane exchanges
   default: return false;
   }
 }
@@ -61,7 +61,7 @@ bool keeps_lanes_that_are_off(Text m, const Operands& o) {
 // scratch through a buffer descriptor that interleaves the lanes; of any other buffer a store without an offset of the lane would put all
 // lanes at one address.
 std::optional<std::size_t> stored_to_scratch(const Instruction& instruction, const Operands& o) {
-  const auto op = memory_op(instruction);
+  const auto op = instruction.memory;
   if (!op || op->direction != MemoryDirection::store || o.count < 2) return std::nullopt;
   if (op->space == MemorySpace::scratch) return 1;
   const bool by_lane = o.has("offen") || o.has("idxen");

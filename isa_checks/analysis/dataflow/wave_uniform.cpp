@@ -1,6 +1,6 @@
 // A forward fixpoint over the registers that differ, in turns with the blocks that branches on them reach, until neither grows.
 #include "isa_checks/analysis/dataflow/wave_uniform.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include <algorithm>
 #include <cstdint>
 #include <string_view>

@@ -101,7 +101,7 @@ private:
   }
 
   void look(std::size_t index, const LaneState& state, std::vector<LaneAddress>& known) {
-    const auto op = memory_op(p_.instructions[index]);
+    const auto op = p_.instructions[index].memory;
     if (!op || op->space == MemorySpace::scalar || op->space == MemorySpace::scratch) return;
     const auto address = address_of(*op, operands_[index], state);
     if (!address) return;

@@ -1,6 +1,6 @@
 // The instructions from which compilers make addresses and masks.
 #include "isa_checks/analysis/lanes/lane_step.h"
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include <algorithm>
 #include <string>
 #include <string_view>

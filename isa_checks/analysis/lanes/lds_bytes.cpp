@@ -10,7 +10,7 @@ void add_lds_bytes(const Program& p, const std::vector<Operands>& operands, cons
   const std::string_view m = p.instructions[i].mnemonic;
   if (!known || !known->value.known() || !known->active) return;
   const bool pair = m.starts_with("ds_read2") || m.starts_with("ds_write2"), far = m.find("st64") != m.npos;
-  const auto op = memory_op(p.instructions[i]);
+  const auto op = p.instructions[i].memory;
   const auto size = static_cast<std::uint32_t>(pair ? op->bytes / 2 : op->bytes);
   std::vector<std::uint32_t> offsets{static_cast<std::uint32_t>(operands[i].value("offset").value_or(0))};
   if (pair) {

@@ -1,7 +1,7 @@
 // Waits: which memory operations are outstanding at each s_waitcnt, followed through the flow graph, and what loops
 // keep in flight.
 #pragma once
-#include "isa_checks/decode/instruction_class.h"
+#include "isa_checks/decode/disassembler.h"
 #include "isa_checks/decode/program.h"
 #include <array>
 #include <cstddef>

@@ -1,6 +1,5 @@
 // Writing pages out of the template.
 #include "isa_checks/cli/report/html_pages.h"
-#include "isa_checks/cli/report/html.h"
 #include "isa_checks/error.h"
 #include <algorithm>
 #include <filesystem>

@@ -4,10 +4,19 @@
 #include "isa_checks/cli/report/report.h"
 #include <cstddef>
 #include <ostream>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kiln::isa::cli {
+
+// A file of cli/report/page, of which the pages are made, embedded at build time.
+struct PagePart {
+  std::string_view name; // "page.html", "page.css", "page.js"
+  std::string_view text;
+};
+std::span<const PagePart> page_parts();
 
 class HtmlPages {
 public:

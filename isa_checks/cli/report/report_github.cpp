@@ -1,6 +1,5 @@
 // Annotations in a GitHub Actions run: ::warning file=...,line=...,title=...::message
 #include "isa_checks/cli/report/report.h"
-#include "isa_checks/object/readable_name.h"
 #include <fmt/format.h>
 
 namespace kiln::isa::cli {

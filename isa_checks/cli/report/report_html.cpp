@@ -3,7 +3,6 @@
 #include "isa_checks/cli/annotate.h"
 #include "isa_checks/cli/report/html_pages.h"
 #include "isa_checks/cli/report/report.h"
-#include "isa_checks/object/readable_name.h"
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -94,7 +93,7 @@ Json code_json(const KernelAnalysis& a, const LiveRegisters& live, const std::st
     const bool sourced = !a.lines.empty() && a.lines[i].known() && a.lines[i].file != file; // assembly text is its own source
     Json row{instruction.address,
              instruction.text,
-             to_string(classify(instruction)),
+             to_string(instruction.kind),
              b.loop == nothing ? 0 : a.program.loops[b.loop].depth,
              b.begin == i ? static_cast<int>(block) : -1,
              range_text(o.min_vm, o.max_vm),

@@ -1,6 +1,5 @@
 // The report for programs.
 #include "isa_checks/cli/report/report.h"
-#include "isa_checks/object/readable_name.h"
 #include <nlohmann/json.hpp>
 
 namespace kiln::isa::cli {

@@ -1,7 +1,6 @@
 // The report for people.
 #include "isa_checks/cli/report/report.h"
 #include "isa_checks/cli/terminal.h"
-#include "isa_checks/object/readable_name.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
 #include <fmt/format.h>

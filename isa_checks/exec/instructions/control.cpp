@@ -48,7 +48,7 @@ void wait_counts(Wave& wave, const Inst& inst) {
 
 // Cache control moves nothing here, but some of it has to be waited for (LLVM, SIInsertWaitcnts.cpp; buffer_inv has not).
 void control_cache(Wave& wave, const Inst& inst) {
-  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst);
 }
 
 void get_pc(Wave& wave, const Inst& inst) { wave.set_pair(inst.fields.dst, wave.code_base + inst.address + 4); }

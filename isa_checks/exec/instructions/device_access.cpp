@@ -188,10 +188,8 @@ void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const Wa
   const bool shared = op.atomic != Atomic::none || ((f.sc0 || f.sc1) && !op.store); // what another workgroup may change meanwhile
   if (shared && at.mask != 0) wave.note_read(at.lane[std::countr_zero(at.mask)]);
   if (wave.in_flight == nullptr) return;
-  const RegisterSpan filled{inst.dst.reg, static_cast<std::uint8_t>(fills_registers(inst, op) ? std::max(op.bytes / 4, 1) : 0)};
   const bool loads = op.atomic == Atomic::none && !op.store;
-  wave.in_flight->issue(inst, filled, {},
-                        {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = op.to_lds});
+  wave.in_flight->issue(inst, {.loaded_bytes = loads ? static_cast<u32>(std::popcount(at.mask)) * op.bytes : 0, .to_lds = op.to_lds});
 }
 
 } // namespace kiln::exec

@@ -1,19 +1,39 @@
 // ds_ instructions: LDS reads, writes and atomics, and the lane exchanges that use its crossbar.
 #include "isa_checks/exec/instructions/device_access.h"
 #include "isa_checks/exec/instructions/lds_access.h"
-#include "isa_checks/exec/instructions/lds_banks.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/exec/machine/measurements.h"
+#include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/machine/wait_counts.h"
 #include "isa_checks/exec/sanitisers/definedness.h"
 #include "isa_checks/exec/sanitisers/lds_tracking.h"
+#include "isa_checks/target/lds_banks.h"
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#include <span>
 
 namespace kiln::exec {
+namespace {
+
+// Adds bytes, bank passes needed, and passes without conflicts, to the counters of the instruction being executed.
+void count_banks(Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
+  if (wave.counters == nullptr && wave.observer == nullptr) return;
+  const isa::BankPasses passes =
+      isa::lds_bank_passes(wave.target->lds_read_banks, op.store, op.bytes, std::span<const std::uint64_t, 64>(at.lane), at.mask);
+  if (wave.observer != nullptr) wave.observer->access_lds(wave, wave.program[wave.pc], op, at, passes);
+  if (wave.counters == nullptr) return;
+  InstCounters& c = wave.counters[wave.pc];
+  c.bytes += static_cast<std::uint64_t>(std::popcount(at.mask)) * op.bytes;
+  c.lds_cycles += passes.needed;
+  c.lds_ideal += passes.ideal;
+}
+
+} // namespace
+
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, std::string_view what) {
   std::vector<std::byte>& lds = wave.group->lds;
   if (address + bytes <= lds.size()) return lds.data() + address;
@@ -22,8 +42,8 @@ std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, 
   return nullptr;
 }
 
-void issue_lds(Wave& wave, const Inst& inst, int registers) {
-  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {inst.dst.reg, static_cast<std::uint8_t>(registers)}, {});
+void issue_lds(Wave& wave, const Inst& inst) {
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst);
 }
 
 WaveAddresses lds_addresses(Wave& wave, const Inst& inst, u32 offset) {
@@ -71,12 +91,12 @@ WaveAddresses pair_addresses(Wave& wave, const Inst& inst, int k) {
 template <bool by_lane = false> void read(Wave& wave, const Inst& inst) {
   const LaneAccess& op = *inst.op->memory;
   read_lds_lanes(wave, inst, op, addresses<by_lane>(wave, inst), inst.dst.reg);
-  issue_lds(wave, inst, std::max(op.bytes / 4, 1));
+  issue_lds(wave, inst);
 }
 
 template <bool by_lane = false> void write(Wave& wave, const Inst& inst) {
   write_lds_lanes(wave, inst, addresses<by_lane>(wave, inst), inst.src[1].reg);
-  issue_lds(wave, inst, 0);
+  issue_lds(wave, inst);
 }
 
 void read_pair(Wave& wave, const Inst& inst) {
@@ -84,12 +104,12 @@ void read_pair(Wave& wave, const Inst& inst) {
   const WaveAddresses at[2] = {pair_addresses(wave, inst, 0), pair_addresses(wave, inst, 1)}; // the destination may hold them
   const int words = op.bytes / 4;
   for (int k = 0; k < 2; ++k) read_lds_lanes(wave, inst, op, at[k], static_cast<std::uint16_t>(inst.dst.reg + k * words));
-  issue_lds(wave, inst, 2 * words);
+  issue_lds(wave, inst);
 }
 
 void write_pair(Wave& wave, const Inst& inst) {
   for (int k = 0; k < 2; ++k) write_lds_lanes(wave, inst, pair_addresses(wave, inst, k), inst.src[static_cast<std::size_t>(1 + k)].reg);
-  issue_lds(wave, inst, 0);
+  issue_lds(wave, inst);
 }
 
 void atomic(Wave& wave, const Inst& inst) {
@@ -112,7 +132,7 @@ void atomic(Wave& wave, const Inst& inst) {
     }
     if (to != nullptr) set_lane_word(to, i, op.bytes, old);
   });
-  issue_lds(wave, inst, op.returns ? op.bytes / 4 : 0);
+  issue_lds(wave, inst);
 }
 
 void mark_lanes_written(const Wave& wave, std::uint16_t reg) {
@@ -143,7 +163,7 @@ void exchange_pair(Wave& wave, const Inst& inst) {
     for_each_lane(wave.exec(), [&](int i) { to[i] = old[w][i]; });
     mark_lanes_written(wave, static_cast<std::uint16_t>(inst.dst.reg + w));
   }
-  issue_lds(wave, inst, 2 * words);
+  issue_lds(wave, inst);
 }
 
 // ds_append and ds_consume: the number of active lanes is added to, or taken from, the word at M0 + offset, once for the wave;
@@ -165,14 +185,14 @@ template <bool adds> void count_lanes(Wave& wave, const Inst& inst) {
     }
   for_each_lane(exec, [&](int i) { to[i] = old; });
   mark_lanes_written(wave, inst.dst.reg);
-  issue_lds(wave, inst, 1);
+  issue_lds(wave, inst);
 }
 
 // What the lanes that are on get of an exchange.
 void write_exchanged(Wave& wave, const Inst& inst, const u32 (&result)[lane_count]) {
   u32* const to = wave.lanes(inst.dst.reg);
   for_each_lane(wave.exec(), [&](int i) { to[i] = result[i]; });
-  issue_lds(wave, inst, 1);
+  issue_lds(wave, inst);
 }
 // Each lane reads `data` of another one; lanes that are off give 0.
 template <class Source> void gather(Wave& wave, const Inst& inst, const u32* data, Source source) {
@@ -210,8 +230,6 @@ int swizzle_lane(u32 offset, int lane) {
 void swizzle(Wave& wave, const Inst& inst) {
   gather(wave, inst, wave.lanes(inst.src[0].reg), [&](int i) { return swizzle_lane(static_cast<u32>(inst.fields.offset), i); });
 }
-
-void nothing(Wave& wave, const Inst& inst) { issue_lds(wave, inst, 0); }
 
 template <LaneAccess op> inline constexpr LaneAccess stored = op;
 template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, &stored<op>}; }
@@ -256,7 +274,7 @@ constexpr Semantics table[] = {
     line<LaneAccess{}>("ds_bpermute_b32", bpermute),
     line<LaneAccess{}>("ds_permute_b32", permute),
     line<LaneAccess{}>("ds_swizzle_b32", swizzle),
-    line<LaneAccess{}>("ds_nop", nothing),
+    line<LaneAccess{}>("ds_nop", issue_lds),
     KILN_LDS_ATOMICS("add", "u", add),
     KILN_LDS_ATOMICS("sub", "u", sub),
     KILN_LDS_ATOMICS("rsub", "u", rsub),

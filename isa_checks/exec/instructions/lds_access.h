@@ -12,7 +12,7 @@ WaveAddresses lds_addresses(Wave& wave, const Inst& inst, std::uint32_t offset);
 // Reads op.bytes per lane into the registers from `reg` on. Reports what lies outside LDS, and reads 0 there;
 // counts bank passes.
 void read_lds_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg);
-// Counts an instruction that fills `registers` of its destination as issued.
-void issue_lds(Wave& wave, const Inst& inst, int registers);
+// Counts an instruction as issued.
+void issue_lds(Wave& wave, const Inst& inst);
 
 } // namespace kiln::exec

@@ -51,7 +51,7 @@ template <int words, int width> void read(Wave& wave, const Inst& inst) {
   transpose<words, width>(values);
   std::memcpy(wave.lanes(inst.dst.reg), values, sizeof values);
   if (wave.shadow != nullptr) transpose_shadow<words, width>(*wave.shadow, inst.dst.reg);
-  issue_lds(wave, inst, words);
+  issue_lds(wave, inst);
 }
 
 template <int words> inline constexpr LaneAccess operation{.bytes = 4 * words};

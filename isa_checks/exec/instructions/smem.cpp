@@ -34,7 +34,7 @@ void read_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) 
   } else {
     std::memcpy(&wave.s[f.dst], a->bytes.data() + (address - a->address), bytes);
   }
-  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {f.dst, static_cast<std::uint8_t>(count)});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst);
 }
 
 template <int count> void load(Wave& wave, const Inst& inst) {
@@ -58,7 +58,7 @@ template <int count> void buffer_load(Wave& wave, const Inst& inst) {
       std::memcpy(&word, a->bytes.data() + (base + at - a->address), 4);
     wave.s[inst.fields.dst + i] = word;
   }
-  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, count});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst);
 }
 
 void write_words(Wave& wave, const Inst& inst, std::uint64_t address, int count) {
@@ -75,7 +75,7 @@ void write_words(Wave& wave, const Inst& inst, std::uint64_t address, int count)
     report(wave, inst, DefectKind::read_only_store, -1,
            [&] { return fmt::format("scalar store of {} bytes to {}", bytes, wave.memory->describe(address)); });
   else std::memcpy(a->bytes.data() + (address - a->address), &wave.s[inst.fields.dst], bytes);
-  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst);
 }
 
 template <int count> void store(Wave& wave, const Inst& inst) {
@@ -84,7 +84,7 @@ template <int count> void store(Wave& wave, const Inst& inst) {
 
 void read_clock(Wave& wave, const Inst& inst) {
   wave.set_pair(inst.fields.dst, wave.clock);
-  if (wave.in_flight != nullptr) wave.in_flight->issue(inst, {}, {inst.fields.dst, 2});
+  if (wave.in_flight != nullptr) wave.in_flight->issue(inst);
 }
 
 template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};

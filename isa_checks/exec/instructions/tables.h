@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace kiln::exec {
 
@@ -25,6 +26,10 @@ GetTable f32_table, f64_table, f16_table, integer_table, compare_table, convert_
     vector_memory_table, lds_table, lds_transpose_table;
 using GetTargetTable = SemanticsTable(bool fnuz); // what fp8 and bf8 mean depends on the architecture
 GetTargetTable fp8_table, matrix_table;
+
+// Makes the program's VALU instructions look at the index mode when they run; a program that never turns the mode on stays as it is.
+// What such an instruction and s_movrel* read and write is known only then.
+void prepare_index_mode(std::vector<Inst>& program);
 
 // Null when the instruction is not modelled. `clamp` asks for the saturating form of an integer operation first.
 const Semantics* find_semantics(std::string_view mnemonic, bool clamp, bool fp8_is_fnuz);

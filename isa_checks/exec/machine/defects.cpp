@@ -1,5 +1,6 @@
 // Defects as text, and merging those of several workgroups.
 #include "isa_checks/exec/machine/defects.h"
+#include "isa_checks/object/source_lines.h"
 #include <fmt/format.h>
 
 namespace kiln::exec {
@@ -25,6 +26,14 @@ void Defects::merge(const Defects& other) {
     if (fresh) list_.push_back(f);
     else list_[at->second].count += f.count;
   }
+}
+
+void add_source_lines(const isa::CodeObject& object, const isa::Kernel& kernel, std::vector<Defect>& defects) {
+  if (defects.empty()) return;
+  const isa::SourceLines lines(object);
+  for (Defect& f : defects)
+    if (const isa::SourceLine line = lines.at(f.instruction, kernel.section); line.known())
+      f.source = fmt::format("{}:{}", line.file.substr(line.file.find_last_of('/') + 1), line.line);
 }
 
 } // namespace kiln::exec

@@ -9,6 +9,11 @@
 #include <utility>
 #include <vector>
 
+namespace kiln::isa {
+class CodeObject;
+struct Kernel;
+} // namespace kiln::isa
+
 namespace kiln::exec {
 
 enum class DefectKind : std::uint8_t {
@@ -62,5 +67,8 @@ template <class Message> void report(Wave& wave, const Inst& inst, DefectKind ki
     return f;
   });
 }
+
+// Fills Defect::source ("gemm.hip:42") where the line table of a linked code object says where an instruction came from.
+void add_source_lines(const isa::CodeObject& object, const isa::Kernel& kernel, std::vector<Defect>& defects);
 
 } // namespace kiln::exec

@@ -2,7 +2,7 @@
 #pragma once
 #include "isa_checks/decode/counter_use.h"
 #include "isa_checks/exec/machine/encoding.h"
-#include "isa_checks/target/target_table.h"
+#include "isa_checks/target/registers.h"
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -92,11 +92,6 @@ struct InstOperand {
   std::uint8_t select = 6;
 };
 
-struct RegisterSpan {
-  std::uint16_t first = 0;
-  std::uint8_t count = 0;
-};
-
 struct Inst {
   Handler handler = nullptr;
   const Semantics* op = nullptr;
@@ -116,11 +111,8 @@ struct Inst {
   // DPP: the lane each lane reads (-1: none), and the lanes that the row and bank masks leave on.
   std::vector<std::int8_t> dpp_source;
   std::uint64_t dpp_lanes = ~0ULL;
-  // Registers read and written, for the sanitisers.
-  std::array<RegisterSpan, 6> vector_reads{};
-  std::array<RegisterSpan, 4> scalar_reads{};
-  std::array<RegisterSpan, 2> vector_writes{};
-  RegisterSpan scalar_write{};
+  isa::RegisterUse use;      // for the sanitisers
+  isa::RegisterUse encoded;  // of one whose registers M0 moves: what they were without that; `use` is empty then
   bool ignores_exec = false; // reads or writes lanes that EXEC switches off
   bool pure = false;         // its only effects are on registers, so that it may be run again
   isa::CounterUse counts;    // the wait counters that it counts in

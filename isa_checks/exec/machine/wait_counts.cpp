@@ -5,19 +5,13 @@
 namespace kiln::exec {
 
 void InFlight::mark(const Event& event, int change) {
-  for (int i = 0; i < event.vector.count; ++i) {
-    auto& count = vector_count_[(event.vector.first + static_cast<std::size_t>(i)) % vector_count_.size()];
-    count = static_cast<std::uint8_t>(count + change);
-  }
-  for (int i = 0; i < event.scalar.count; ++i) {
-    auto& count = scalar_count_[(event.scalar.first + static_cast<std::size_t>(i)) % scalar_count_.size()];
-    count = static_cast<std::uint8_t>(count + change);
-  }
+  for (std::size_t i = event.filled.first, end = i + event.filled.count; i < end; ++i)
+    filling_[i] = static_cast<std::uint8_t>(filling_[i] + change);
   pending_ += change;
 }
 
-void InFlight::issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar, Effect effect) {
-  const Event event{vector, scalar, inst.address, now_, effect};
+void InFlight::issue(const Inst& inst, Effect effect) {
+  const Event event{inst.use.write_list[0], inst.address, now_, effect};
   loaded_bytes_ += effect.loaded_bytes;
   constexpr int vector_limit = max_vmcnt, lds_limit = max_lgkmcnt; // the hardware stalls there
   const isa::CounterUse& counts = inst.counts;
@@ -75,22 +69,14 @@ std::uint32_t InFlight::lds_done_until() const {
   return done;
 }
 
-bool InFlight::vector_pending(RegisterSpan range) const {
-  for (int i = 0; i < range.count; ++i)
-    if (vector_count_[(range.first + static_cast<std::size_t>(i)) % vector_count_.size()] != 0) return true;
-  return false;
-}
-bool InFlight::scalar_pending(RegisterSpan range) const {
-  for (int i = 0; i < range.count; ++i)
-    if (scalar_count_[(range.first + static_cast<std::size_t>(i)) % scalar_count_.size()] != 0) return true;
-  return false;
+bool InFlight::pending(isa::RegisterRange range) const {
+  return std::any_of(filling_.begin() + range.first, filling_.begin() + range.first + range.count, [](int count) { return count != 0; });
 }
 
-std::uint64_t InFlight::filler(RegisterSpan vector, RegisterSpan scalar) const {
-  const auto overlap = [](RegisterSpan a, RegisterSpan b) { return a.first < b.first + b.count && b.first < a.first + a.count; };
+std::uint64_t InFlight::filler(isa::RegisterRange range) const {
   const auto search = [&](const auto& events) -> std::uint64_t {
     for (const Event& e : events)
-      if (overlap(e.vector, vector) || overlap(e.scalar, scalar)) return e.address;
+      if (e.filled.overlaps(range)) return e.address;
     return 0;
   };
   for (const std::uint64_t found : {search(vector_memory_), search(lds_), search(scalar_), search(flat_)})

@@ -16,9 +16,9 @@ public:
     bool to_lds = false;            // a direct-to-LDS load
   };
 
-  // The operation of an instruction, which fills `vector` and `scalar` registers (either may be empty).
-  void issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar, Effect effect);
-  void issue(const Inst& inst, RegisterSpan vector, RegisterSpan scalar) { issue(inst, vector, scalar, Effect{}); }
+  // The operation of an instruction, which fills the registers that it writes.
+  void issue(const Inst& inst, Effect effect);
+  void issue(const Inst& inst) { issue(inst, Effect{}); }
 
   // s_waitcnt. Vector memory and LDS each return in order, so all but the newest `count` have arrived. Scalar loads return
   // in any order, and not in order with LDS: they have surely arrived only at 0. Flat operations count in both, and have
@@ -26,10 +26,9 @@ public:
   void wait(isa::WaitFields counts);
 
   bool any() const { return pending_ != 0; }
-  bool vector_pending(RegisterSpan range) const;
-  bool scalar_pending(RegisterSpan range) const;
+  bool pending(isa::RegisterRange range) const;
   // The instruction that fills the first pending register of a range, for messages.
-  std::uint64_t filler(RegisterSpan vector, RegisterSpan scalar) const;
+  std::uint64_t filler(isa::RegisterRange range) const;
 
   std::uint64_t loaded_bytes() const { return loaded_bytes_; } // of all loads in flight
   // Operations that nothing has waited for: the most that the counters may read. Completing by itself is not modelled.
@@ -45,7 +44,7 @@ public:
 
 private:
   struct Event {
-    RegisterSpan vector, scalar;
+    isa::RegisterRange filled;
     std::uint64_t address;
     std::uint32_t time;
     Effect effect;
@@ -57,8 +56,7 @@ private:
 
   std::deque<Event> vector_memory_, lds_;
   std::vector<Event> scalar_, flat_;
-  std::array<std::uint8_t, max_vgprs> vector_count_{};
-  std::array<std::uint8_t, code::scalar_registers> scalar_count_{};
+  std::array<std::uint8_t, isa::reg::count> filling_{}; // operations that fill each register
   std::uint64_t loaded_bytes_ = 0;
   std::uint32_t now_ = 0, to_lds_done_ = 0; // the latter: when the latest direct-to-LDS load that has arrived was issued
   int pending_ = 0;

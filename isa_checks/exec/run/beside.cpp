@@ -1,7 +1,6 @@
 // Launches beside each other: a device that holds some workgroups of each, and a dice.
-#include "isa_checks/exec/run/beside.h"
 #include "isa_checks/analysis/occupancy.h"
-#include "isa_checks/exec/run/source_lines.h"
+#include "isa_checks/exec/run/execute.h"
 #include "isa_checks/exec/run/workgroup_run.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,12 +1,12 @@
 // Workgroups spread over host threads. A workgroup that waits for another one is left, and taken up again later.
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/analysis/occupancy.h"
-#include "isa_checks/exec/run/source_lines.h"
 #include "isa_checks/exec/run/workgroup_run.h"
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
 #include <memory>
+#include <numeric>
 #include <thread>
 
 namespace kiln::exec {
@@ -205,6 +205,20 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
       result.instructions.push_back({inst.address, inst.text, inst.cls, counters[i]});
     }
   return result;
+}
+
+std::uint64_t sum(const ClassCounts& counts) { return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}); }
+
+std::uint64_t WaveTotals::executed() const { return sum(total); }
+
+void WaveTotals::add_wave(const ClassCounts& counts) { add({.waves = 1, .total = counts, .least = counts, .most = counts}); }
+
+void WaveTotals::add(const WaveTotals& other) {
+  if (other.waves == 0) return;
+  if (waves == 0 || sum(other.least) < sum(least)) least = other.least;
+  if (waves == 0 || sum(other.most) > sum(most)) most = other.most;
+  for (std::size_t i = 0; i < total.size(); ++i) total[i] += other.total[i];
+  waves += other.waves;
 }
 
 } // namespace kiln::exec

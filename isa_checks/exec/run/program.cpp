@@ -2,8 +2,6 @@
 #include "isa_checks/exec/run/program.h"
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/decode/hazard_traits.h"
-#include "isa_checks/decode/instruction_class.h"
-#include "isa_checks/exec/instructions/gpr_index.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
@@ -210,7 +208,7 @@ void memory_operands(Inst& inst) {
 // The kinds of instructions, as the executor tells them apart. It counts the end of a program as a branch, and sleeping as wait states.
 InstClass class_of(const isa::Instruction& from) {
   using enum isa::InstructionClass;
-  switch (isa::classify(from)) {
+  switch (from.kind) {
   case valu:
   case packed:
   case dot: return InstClass::valu;
@@ -254,11 +252,11 @@ Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {
   else if (inst.op->matrix != nullptr) matrix_operands(inst);
   else vector_operands(inst);
   inst.source_count = inst.op->signature.source_count;
-  set_ranges(inst);
+  set_use(inst, from.use);
   // Damaged code may name a scalar destination that does not exist; compilers and assemblers do not.
   const bool scalar_result = inst.dst.kind == InstOperand::scalar && inst.op->signature.result != Type::none;
-  if ((scalar_result && inst.dst.reg >= code::scalar_registers) ||
-      (inst.scalar_write.count != 0 && inst.scalar_write.first >= code::scalar_registers)) {
+  const bool mask_result = inst.op->signature.carry_out || inst.op->signature.result == Type::mask;
+  if ((scalar_result && inst.dst.reg >= code::scalar_registers) || (mask_result && inst.sdst >= code::scalar_registers)) {
     inst.op = &not_modelled_semantics();
     inst.handler = inst.op->handler;
     inst.cls = InstClass::other;

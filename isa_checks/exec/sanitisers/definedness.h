@@ -8,17 +8,17 @@
 
 namespace kiln::exec {
 
-// A set bit means: never written. Vector registers by byte and lane, scalar registers by bit.
+// A set bit means: never written. Vector registers by byte and lane, scalar registers and behind them SCC by bit.
 struct RegisterShadow {
   static constexpr int vector_registers = max_vgprs + 32;
+  static constexpr std::size_t scc = code::scalar_registers;
   std::vector<std::array<std::uint64_t, 4>> vector{vector_registers};
-  std::array<std::uint32_t, code::scalar_registers> scalar{};
-  bool scc = false;
+  std::array<std::uint32_t, scc + 1> scalar{};
 
   // As at the start of a wave: v0 and the first `scalars` scalar registers hold something, EXEC too.
   void reset(int scalars);
-  std::uint64_t undefined_lanes(RegisterSpan range) const;
-  bool scalar_undefined(RegisterSpan range) const;
+  std::uint64_t undefined_lanes(isa::RegisterRange range) const; // of vector registers
+  bool scalar_undefined(isa::RegisterRange range) const;
 };
 
 // Runs the instruction's handler, following definedness. A result byte counts as written when no choice of the unwritten

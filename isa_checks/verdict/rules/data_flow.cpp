@@ -97,14 +97,6 @@ std::optional<InStep> in_step(const KernelAnalysis& k, const LdsRace& race) {
   return InStep{clocks, served || severity_of_path(k, race.path) ? Severity::info : Severity::warning};
 }
 
-std::string name_of_registers(RegisterRange r) {
-  const auto [letter, first] = r.first < reg::agpr   ? std::pair('v', r.first - reg::vgpr)
-                               : r.first < reg::sgpr ? std::pair('a', r.first - reg::agpr)
-                                                     : std::pair('s', r.first - reg::sgpr);
-  if (r.first >= reg::vcc) return r.first < reg::m0 ? "vcc" : r.first < reg::exec ? "m0" : r.first < reg::scc ? "exec" : "scc";
-  return r.count == 1 ? fmt::format("{}{}", letter, first) : fmt::format("{}[{}:{}]", letter, first, first + r.count - 1);
-}
-
 // Reads of registers that nothing writes; those of which a lane of a vector register keeps what comes of them are CMP002's.
 void report_uninitialised(const KernelAnalysis& k, FindingSink& sink, bool spilled) {
   if (k.program.blocks.empty()) return;
@@ -116,8 +108,7 @@ void report_uninitialised(const KernelAnalysis& k, FindingSink& sink, bool spill
     std::vector<std::string> path = steps(k, read.path, entry, read.effect);
     if (!direct) path.insert(path.end() - 1, place(k, read.instruction));
     const std::string through = spilled && !read.lane ? fmt::format(" by lane {} of v{}", read.spilled->second, read.spilled->first) : "";
-    const std::string name =
-        read.lane ? fmt::format("lane {} of v{}", read.lane->second, read.lane->first) : name_of_registers(read.registers);
+    const std::string name = read.lane ? fmt::format("lane {} of v{}", read.lane->second, read.lane->first) : name_of(read.registers);
     sink.add({.message = fmt::format("{} is read, and nothing writes {} on {}{}", name, read.registers.count == 1 ? "it" : "all of it",
                                      read.on_all_paths ? "any path" : "some path",
                                      direct ? "" : fmt::format("; what comes of it goes{} into {}", through, place(k, read.effect))),
@@ -140,9 +131,9 @@ void dat001(const KernelAnalysis& k, FindingSink& sink) {
   for (const Timed& t : list) {
     const EarlyUse& early = *t.early;
     sink.add({.message = fmt::format("{} is {} before a wait for {} has completed {:#x} {}, which fills it: {} clocks behind it, {}",
-                                     name_of_registers(k.instruction(early.operation).use.write_list[0]),
-                                     early.overwrites ? "overwritten" : "read", to_string(early.counter),
-                                     k.instruction(early.operation).address, k.mnemonic(early.operation), t.clocks, t.verdict),
+                                     name_of(k.instruction(early.operation).use.write_list[0]), early.overwrites ? "overwritten" : "read",
+                                     to_string(early.counter), k.instruction(early.operation).address, k.mnemonic(early.operation),
+                                     t.clocks, t.verdict),
               .evidence = {{"clocks", static_cast<double>(t.clocks), "cycles"},
                            {"latency", static_cast<double>(t.latency), "cycles"},
                            {"conditions", static_cast<double>(conditions_on(k.program, early.path)), ""}},
@@ -220,7 +211,7 @@ void cmp003(const KernelAnalysis& k, FindingSink& sink) {
     const FlowPath path = search.run(i, 0, [&](std::size_t next, unsigned& younger) { // vector memory operations since
       if (const auto wait = wait_counts(k.instruction(next)))
         return wait->vmcnt && static_cast<unsigned>(*wait->vmcnt) <= younger ? FlowStep::stop : FlowStep::go_on;
-      const auto op = memory_op(k.instruction(next));
+      const auto op = k.instruction(next).memory;
       const bool tells = op && is_device(*op) && op->direction != MemoryDirection::load && !op->to_lds;
       if (tells || (several && k.instruction(next).kind == InstructionClass::barrier)) {
         use = next;

@@ -3,7 +3,6 @@
 #include "gen/emit/kernel_source.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/evaluate_bounds.h"
-#include "isa_checks/exec/run/beside.h"
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/compile/compile.h"
 
