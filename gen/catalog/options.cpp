@@ -1,9 +1,9 @@
 // CatalogOption: the table of options, values from text, and which entries take which.
 #include "gen/catalog/options.h"
 #include "gen/error.h"
+#include "gen/spec/characters.h"
 #include "gen/spec/names.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -69,9 +69,7 @@ const CatalogOption* find_catalog_option(std::string_view name) {
 void set_catalog_option(O& options, const CatalogOption& option, const std::string& value, const Target& target,
                         const RefuseValue& refuse) {
   if (const auto* const number = std::get_if<std::int64_t O::*>(&option.place)) {
-    const char* const end = value.data() + value.size();
-    const auto [stop, error] = std::from_chars(value.data(), end, options.**number);
-    if (error != std::errc{} || stop != end) refuse(fmt::format("\"{}\", which is no whole number", value), "give a whole number");
+    if (!read_whole(value, options.**number)) refuse(fmt::format("\"{}\", which is no whole number", value), "give a whole number");
   } else if (const auto* const flag = std::get_if<bool O::*>(&option.place)) {
     if (value != "true" && value != "false") refuse(fmt::format("\"{}\", which is neither true nor false", value), "give true or false");
     options.** flag = value == "true";

@@ -211,13 +211,19 @@ private:
       for (const Value& sum : arithmetic_.running_sums(std::span(operand.values).subspan(first, cols))) grid.values.push_back(sum);
   }
 
+  // Each element is the one of `from` at the index that `place` makes of its own; below 0: zero.
+  template <typename Place> void take(const Grid<Value>& from, Grid<Value>& grid, Place place) const {
+    const std::int64_t count = element_count(grid.shape);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t at = place(i);
+      grid.values.push_back(at < 0 ? arithmetic_.leaf(0) : from.values[static_cast<std::size_t>(at)]);
+    }
+  }
+
   void ungroup(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = operand_of(node, 0);
     const std::int64_t cols = grid.shape.back(), groups = operand.shape.back();
-    const auto rows = static_cast<std::int64_t>(operand.values.size()) / groups;
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t col = 0; col < cols; ++col)
-        grid.values.push_back(operand.values[static_cast<std::size_t>(row * groups + col / node->group)]);
+    take(operand, grid, [&](std::int64_t i) { return i / cols * groups + i % cols / node->group; });
   }
 
   // Pairs in the order of their experts. Any pair may stand anywhere if an expert is not certain.
@@ -239,26 +245,21 @@ private:
 
   void columns(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = operand_of(node, 0);
-    const std::int64_t cols = grid.shape.back(), rows = element_count(grid.shape) / cols, all = operand.shape.back();
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t c = 0; c < cols; ++c) grid.values.push_back(operand.values[static_cast<std::size_t>(r * all + node->first + c)]);
+    const std::int64_t cols = grid.shape.back(), all = operand.shape.back();
+    take(operand, grid, [&](std::int64_t i) { return i / cols * all + node->first + i % cols; });
   }
 
   // [..., heads, n] to [heads, ..., n].
   void transpose(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = operand_of(node, 0);
-    if (node.op() == Op::transpose) {
-      for (std::int64_t i = 0; i < element_count(grid.shape); ++i) {
-        const std::int64_t group = i / grid.shape[1], row = i % grid.shape[1];
-        grid.values.push_back(operand.values[static_cast<std::size_t>(row * grid.shape[0] + group)]);
-      }
-      return;
-    }
+    if (node.op() == Op::transpose)
+      return take(operand, grid, [&](std::int64_t i) { return i % grid.shape[1] * grid.shape[0] + i / grid.shape[1]; });
     const std::int64_t heads = grid.shape[0], cols = grid.shape.back(), rows = element_count(grid.shape) / std::max<std::int64_t>(1, cols);
     const std::int64_t before = rows / heads; // of one head
-    for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t c = 0; c < cols; ++c)
-        grid.values.push_back(operand.values[static_cast<std::size_t>((row % before * heads + row / before) * cols + c)]);
+    take(operand, grid, [&](std::int64_t i) {
+      const std::int64_t row = i / cols;
+      return (row % before * heads + row / before) * cols + i % cols;
+    });
   }
 
   // One dimension is not 1, so that the index along it is the index of the element.
@@ -289,18 +290,16 @@ private:
     const Grid<Value>& table = operand_of(node, 0);
     const BroadcastIndex position(grid.shape, concrete(node.operands()[1].shape(), sizes_));
     const BroadcastIndex in_row(grid.shape, Sizes(table.shape.begin() + 1, table.shape.end()));
-    const std::int64_t count = element_count(grid.shape);
-    for (std::int64_t i = 0; i < count; ++i) {
+    take(table, grid, [&](std::int64_t i) {
       const std::int64_t first = named_element(node, position(i), table.shape);
-      grid.values.push_back(first < 0 ? arithmetic_.leaf(0) : table.values[static_cast<std::size_t>(first + in_row(i))]);
-    }
+      return first < 0 ? -1 : first + in_row(i);
+    });
   }
 
   void unstack(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = grids_.at(&node.operands()[0].node());
-    const std::int64_t count = element_count(grid.shape), rest = count / std::max<std::int64_t>(1, grid.shape[0]);
-    for (std::int64_t i = 0; i < count; ++i)
-      grid.values.push_back(operand.values[static_cast<std::size_t>((i / rest * operand.shape[1] + node->first) * rest + i % rest)]);
+    const std::int64_t rest = element_count(grid.shape) / std::max<std::int64_t>(1, grid.shape[0]);
+    take(operand, grid, [&](std::int64_t i) { return (i / rest * operand.shape[1] + node->first) * rest + i % rest; });
   }
   void stack(const Expr& node, Grid<Value>& grid) const {
     const std::int64_t count = element_count(grid.shape), row = count / std::max<std::int64_t>(1, grid.shape[0]);
@@ -331,19 +330,14 @@ private:
   // The same row at other columns.
   void view(const Expr& node, Grid<Value>& grid) const {
     const Grid<Value>& operand = operand_of(node, 0);
-    const std::int64_t cols = grid.shape.back(), from = operand.shape.back(), count = element_count(grid.shape), step = node->step;
-    for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t cols = grid.shape.back(), from = operand.shape.back(), step = node->step;
+    take(operand, grid, [&](std::int64_t i) {
       std::int64_t column = i % cols;
-      if (node.op() == Op::shift_columns) {
-        column -= step;
-        const bool exists = column >= 0 && column < cols;
-        grid.values.push_back(exists ? operand.values[static_cast<std::size_t>(i / cols * from + column)] : arithmetic_.leaf(0));
-        continue;
-      }
-      if (node.op() == Op::partner) column += column % (2 * step) < step ? step : -step;
+      if (node.op() == Op::shift_columns) column -= step;
+      else if (node.op() == Op::partner) column += column % (2 * step) < step ? step : -step;
       else column = node.op() == Op::tile ? column % from : column / step;
-      grid.values.push_back(operand.values[static_cast<std::size_t>(i / cols * from + column)]);
-    }
+      return column < 0 || column >= from ? -1 : i / cols * from + column;
+    });
   }
 
   SpecGraph graph_;

@@ -1,6 +1,6 @@
 // Fields: settings by name, and what is wrong with them.
 #include "gen/families/common/fields.h"
-#include <charconv>
+#include "gen/spec/characters.h"
 #include <fmt/format.h>
 
 namespace kiln {
@@ -18,9 +18,7 @@ Setting parse_setting(const std::string& text) {
 
 int whole_number(const Setting& setting) {
   int number = 0;
-  const char* const last = setting.value.data() + setting.value.size();
-  const auto [end, error] = std::from_chars(setting.value.data(), last, number);
-  if (error != std::errc{} || end != last)
+  if (!read_whole(setting.value, number))
     throw UserError(subject(setting), fmt::format("'{}' is no whole number", setting.value), "write a number, as in vec=8");
   return number;
 }

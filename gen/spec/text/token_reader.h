@@ -1,8 +1,7 @@
-// TokenReader: a spec text token by token, and the errors that name the place of one.
+// TokenReader: a spec text token by token, each with its place, and the errors that name the place of one.
 #pragma once
 #include "gen/error.h"
 #include "gen/spec/dtype.h"
-#include "gen/spec/text/lexer.h"
 #include <cstdint>
 #include <fmt/format.h>
 #include <string>
@@ -10,6 +9,22 @@
 #include <vector>
 
 namespace kiln {
+
+struct Token {
+  enum class Kind : std::uint8_t { name, number, symbol, end };
+  Kind kind;
+  std::string_view text; // of the source; the end has none
+  int line, column;      // both from 1; columns count bytes
+};
+
+// "spec text, line 3, column 14"
+std::string place(const Token& token);
+// "'rsqrt'", or "the end of the text"
+std::string quoted(const Token& token);
+
+// The tokens of `text` with an end token behind them; "# ..." is a comment. Throws UserError at a character that begins no
+// token. The tokens point into `text`.
+std::vector<Token> tokenize(std::string_view text);
 
 class TokenReader {
 public:
@@ -55,8 +70,5 @@ private:
   std::vector<Token> tokens_;
   std::size_t next_ = 0;
 };
-
-// Whether all of `text` is a number of this type.
-template <class Number> bool read_whole(std::string_view text, Number& number);
 
 } // namespace kiln
