@@ -1,8 +1,8 @@
 // Environment: reads and checks the KILN_* variables.
 #include "runtime/environment.h"
 #include "gen/error.h"
+#include "gen/spec/characters.h"
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -72,8 +72,7 @@ std::string joined(const std::vector<std::filesystem::path>& paths) {
 std::uint64_t parse_number(std::string_view variable, const std::string& value, std::uint64_t fallback, std::uint64_t most) {
   if (value.empty()) return fallback;
   std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number > most)
+  if (!read_whole(value, number) || number > most)
     throw UserError(std::string(variable), fmt::format("\"{}\" is no number from 0 to {}", value, most), "set it to one, or unset it");
   return number;
 }

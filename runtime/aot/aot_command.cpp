@@ -3,7 +3,6 @@
 #include "gen/error.h"
 #include "isa_checks/plural.h"
 #include "runtime/aot/aot.h"
-#include "runtime/aot/build_scripts.h"
 #include "runtime/stopwatch.h"
 #include "runtime/tune/try_schedule.h"
 #include <CLI/CLI.hpp>
@@ -27,6 +26,62 @@ struct AotCommand {
 namespace {
 
 namespace fs = std::filesystem;
+
+// Build scripts: the kernels of a manifest as a build.ninja or a Slurm array job, for engines that schedule over many machines.
+struct AotCommandLine {
+  std::vector<std::string> words; // that run the same list of kernels again: program, "aot", manifest, "--arch", ...
+  std::filesystem::path output;
+};
+
+std::string quoted(const std::string& word) { // for a shell
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string ninja_value(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '$' ? std::string("$$") : std::string(1, c);
+  return escaped;
+}
+
+std::string ninja_path(const std::string& text) {
+  std::string escaped;
+  for (const char c : text) escaped += c == '$' || c == ' ' || c == ':' ? std::string("$") + c : std::string(1, c);
+  return escaped;
+}
+
+std::string shell_command(const AotCommandLine& command) {
+  std::string text;
+  for (const std::string& word : command.words) text += quoted(word) + " ";
+  return text + "-o " + quoted(command.output.string());
+}
+
+// One edge a kernel; a stamp beside the script says that it is done, so an interrupted build goes on where it was.
+std::string ninja_script(const AotCommandLine& command, const std::vector<AotKernel>& kernels) {
+  std::string text = fmt::format("# Made by --emit-ninja: {} kernels.\n"
+                                 "ninja_required_version = 1.5\n"
+                                 "rule kernel\n"
+                                 "  command = {} --only $id --stamp $out -j 1 --quiet\n"
+                                 "  description = $title\n\n",
+                                 kernels.size(), ninja_value(shell_command(command)));
+  for (const AotKernel& kernel : kernels)
+    text += fmt::format("build stamps/{}: kernel | {}\n  id = {}\n  title = {} {}\n", kernel.id, ninja_path(command.words.front()),
+                        kernel.id, ninja_value(kernel.title), kernel.request.arch);
+  return text;
+}
+
+// An array job of `shards` tasks that share nothing but the output. Submit it with `sbatch FILE`; options of sbatch add to it.
+std::string slurm_script(const AotCommandLine& command, std::size_t kernels, int shards) {
+  return fmt::format("#!/bin/bash\n"
+                     "# Made by --emit-slurm: {} kernels in {} tasks. An interrupted array is submitted again and goes on where it was.\n"
+                     "#SBATCH --job-name=kiln-aot\n"
+                     "#SBATCH --array=1-{}\n"
+                     "#SBATCH --ntasks=1\n"
+                     "set -euo pipefail\n"
+                     "exec {} --shard \"${{SLURM_ARRAY_TASK_ID}}/{}\" -j \"${{SLURM_CPUS_PER_TASK:-1}}\"\n",
+                     kernels, shards, shards, shell_command(command), shards);
+}
 
 void write_script(const std::string& path, const std::string& text, bool executable) {
   std::ofstream stream(path, std::ios::binary);

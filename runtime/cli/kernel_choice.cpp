@@ -2,9 +2,9 @@
 #include "runtime/cli/kernel_choice.h"
 #include "gen/error.h"
 #include "gen/plan/target_text.h"
+#include "gen/spec/characters.h"
 #include "runtime/cli/output.h"
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -79,9 +79,8 @@ std::map<std::string, std::int64_t> named_sizes(const std::vector<std::string>& 
     const auto subject = fmt::format("--size {}", setting);
     const std::size_t equals = setting.find('=');
     std::int64_t size = 0;
-    const char* const end = setting.data() + setting.size();
     if (equals == std::string::npos) throw UserError(subject, "it has no '='", "write NAME=SIZE, as in m=8");
-    if (const auto [stop, error] = std::from_chars(setting.data() + equals + 1, end, size); error != std::errc{} || stop != end)
+    if (!read_whole(std::string_view(setting).substr(equals + 1), size))
       throw UserError(subject, fmt::format("'{}' is no whole number", setting.substr(equals + 1)), "write NAME=SIZE, as in m=8");
     std::vector<std::string> names;
     for (const Dim& dim : spec.dynamic_dims()) names.push_back(dim.name());

@@ -1,10 +1,10 @@
 // RunObject: executes a kernel of any code object on the CPU, with arguments from the command line.
 #include "runtime/cli/run_object.h"
 #include "gen/error.h"
+#include "gen/spec/characters.h"
 #include "isa_checks/object/code_object.h"
 #include "runtime/cli/output.h"
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 #include <ranges>
 #include <span>
@@ -30,10 +30,14 @@ template <typename Number> Argument argument_of(Number number) {
 
 template <typename Number> Number parse(const std::string& argument, std::string_view text) {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw UserError("--arg " + argument, fmt::format("\"{}\" is not a number that fits", text), kinds);
+  if (!read_whole(text, number)) throw UserError("--arg " + argument, fmt::format("\"{}\" is not a number that fits", text), kinds);
   return number;
+}
+
+std::uint64_t parse_size(const std::string& argument, std::string_view text) {
+  const auto bytes = parse<std::uint64_t>(argument, text);
+  if (bytes <= largest_buffer) return bytes;
+  throw UserError("--arg " + argument, fmt::format("{} bytes are more than {}", bytes, largest_buffer), "give a smaller buffer");
 }
 
 Argument buffer(exec::Memory& memory, const std::string& name, std::string_view contents, std::uint64_t bytes, std::string file) {
@@ -65,17 +69,12 @@ Argument parse_argument(const std::string& text, exec::Memory& memory) {
     const std::size_t colon = text.find(':', 4);
     if (colon == std::string::npos || colon + 1 == text.size())
       throw UserError("--arg " + text, "it names no file", "write out:BYTES:FILE");
-    const auto bytes = parse<std::uint64_t>(text, std::string_view(text).substr(4, colon - 4));
-    if (bytes > largest_buffer)
-      throw UserError("--arg " + text, fmt::format("{} bytes are more than {}", bytes, largest_buffer), "give a smaller buffer");
+    const std::uint64_t bytes = parse_size(text, std::string_view(text).substr(4, colon - 4));
     std::string file = text.substr(colon + 1);
     return buffer(memory, file, {}, bytes, file);
   }
   if (text.starts_with("zeros:")) {
-    const auto bytes = parse<std::uint64_t>(text, value("zeros:"));
-    if (bytes > largest_buffer)
-      throw UserError("--arg " + text, fmt::format("{} bytes are more than {}", bytes, largest_buffer), "give a smaller buffer");
-    return buffer(memory, text, {}, bytes, {});
+    return buffer(memory, text, {}, parse_size(text, value("zeros:")), {});
   }
   const std::size_t equals = text.find('=');
   if (equals == 0 || equals == std::string::npos || equals + 1 == text.size())
@@ -113,13 +112,15 @@ std::vector<std::byte> argument_block(const isa::Kernel& kernel, const std::vect
   return block;
 }
 
+void check_sizes(const char* option, const std::vector<std::uint32_t>& sizes, const char* what) {
+  if (sizes.empty() || sizes.size() > 3 || std::ranges::find(sizes, 0U) != sizes.end())
+    throw UserError(option, fmt::format("{} numbers were given, or one of them is 0", sizes.size()),
+                    fmt::format("give {} as X, X,Y or X,Y,Z", what));
+}
+
 exec::Grid grid_of(const ObjectRun& request) {
-  if (request.grid.empty() || request.grid.size() > 3 || std::ranges::find(request.grid, 0U) != request.grid.end())
-    throw UserError("--grid", fmt::format("{} numbers were given, or one of them is 0", request.grid.size()),
-                    "give workgroups as X, X,Y or X,Y,Z");
-  if (request.block.empty() || request.block.size() > 3 || std::ranges::find(request.block, 0U) != request.block.end())
-    throw UserError("--block", fmt::format("{} numbers were given, or one of them is 0", request.block.size()),
-                    "give work items of a workgroup as X, X,Y or X,Y,Z");
+  check_sizes("--grid", request.grid, "workgroups");
+  check_sizes("--block", request.block, "work items of a workgroup");
   exec::Grid grid;
   std::ranges::copy(request.grid, grid.workgroups.begin());
   std::ranges::copy(request.block, grid.workgroup_size.begin());
@@ -128,6 +129,33 @@ exec::Grid grid_of(const ObjectRun& request) {
 }
 
 } // namespace
+
+void add_launched_options(CLI::App& app, KernelChoice& choice, ObjectRun& object) {
+  add_kernel_options(app, choice);
+  app.remove_option(app.get_option("kernel")); // --object does without it, and has a --kernel of its own
+  app.add_option("spec", choice.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
+  app.add_option("--object", object.object, "A kernel of this code object in place of a spec");
+  app.add_option("--kernel", object.kernel, "With --object: the kernel");
+  app.add_option("--grid", object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
+  app.add_option("--block", object.block, "With --object: work items of a workgroup, X[,Y,Z]")->delimiter(',');
+  app.add_option("--lds", object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
+  app.add_option("--arg", object.arguments,
+                 "With --object, in order: NAME=FILE and out:BYTES:FILE (kiln run writes them back), zeros:BYTES, i32:N, i64:N, f32:X, "
+                 "words:N,N,...");
+}
+
+bool is_object(const std::string& command, const KernelChoice& choice, const ObjectRun& object) {
+  if (object.object.empty()) {
+    if (choice.kernel.empty())
+      throw UserError(command, "neither a kernel nor --object was given", "name a kernel of the catalogue (kiln list), or --object FILE");
+    if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
+      throw UserError(command, "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
+    return false;
+  }
+  if (!choice.kernel.empty()) throw UserError(command, fmt::format("both '{}' and --object were given", choice.kernel), "give one of them");
+  if (object.kernel.empty()) throw UserError("--object", "no kernel of it was named", "add --kernel NAME");
+  return true;
+}
 
 ObjectLaunch prepare_object(const ObjectRun& request) {
   ObjectLaunch launch;

@@ -1,6 +1,8 @@
 // RunObject: executes a kernel of any code object on the CPU, with arguments from the command line.
 #pragma once
 #include "isa_checks/exec/run/execute.h"
+#include "runtime/cli/kernel_choice.h"
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,6 +17,11 @@ struct ObjectRun {
   std::uint32_t dynamic_lds = 0;      // bytes
   std::vector<std::string> arguments; // in order: NAME=FILE, i32:N, i64:N, f32:X, words:N,N,..., zeros:BYTES, out:BYTES:FILE
 };
+
+// What a command launches: a spec, or a kernel of a code object.
+void add_launched_options(CLI::App& app, KernelChoice& choice, ObjectRun& object);
+// Which of the two was given. Throws UserError when neither or both were, or options of the other one.
+bool is_object(const std::string& command, const KernelChoice& choice, const ObjectRun& object);
 
 // A launch that is ready to be executed.
 struct ObjectLaunch {

@@ -1,19 +1,45 @@
 // Jit: who looks where, and who compiles.
 #include "runtime/jit/jit.h"
+#include "runtime/append_line.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/jit/alias_table.h"
 #include "runtime/jit/kernel_table.h"
-#include "runtime/jit/recorder.h"
 #include "runtime/jit/task_queue.h"
 #include "runtime/launch/device.h"
 #include "runtime/owner_process.h"
 #include "runtime/stopwatch.h"
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 namespace kiln {
 namespace {
+
+// Appends the kernels that were missing to a manifest that `kiln aot` reads; runtime/aot/manifest.h says what a line may hold.
+class Recorder {
+public:
+  explicit Recorder(std::filesystem::path manifest) : manifest_(std::move(manifest)) {}
+  // Each kernel once in this process, as a line of its own, whole or not at all: one write at the end of the file, which other
+  // processes' writes do not cut, and which is taken back when the file cannot grow. Throws EnvironmentError.
+  void add(const KernelRequest& request) {
+    nlohmann::ordered_json json{{"spec", request.spec}, {"arch", {request.chip.empty() ? request.arch : request.chip}}};
+    if (request.batch_invariant) json["batch_invariant"] = true;
+    if (!request.overrides.empty()) json["set"] = request.overrides;
+    const std::string line = json.dump();
+    const std::lock_guard lock(mutex_);
+    if (seen_.contains(line)) return;
+    append_line(manifest_, line, "manifest of missing kernels",
+                "set KILN_JIT_MANIFEST, or KILN_TUNING_MISSES, to a file that you may write, on a disk with room");
+    seen_.insert(line);
+  }
+
+private:
+  std::filesystem::path manifest_;
+  std::mutex mutex_;
+  std::set<std::string> seen_;
+};
 
 // The name of a request within one Jit, whose architecture and options are fixed.
 std::string memory_key(const KernelRequest& request) { return fmt::format("{}\n{}", request.spec, fmt::join(request.overrides, "\n")); }

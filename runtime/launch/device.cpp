@@ -1,11 +1,11 @@
 // Device: its two kinds by name, memory, and the table of loaded kernels.
 #include "runtime/launch/device.h"
 #include "gen/error.h"
+#include "gen/spec/characters.h"
 #include "runtime/environment.h"
 #include "runtime/launch/device_chip.h"
 #include "runtime/launch/hip/hip_backend.h"
 #include "runtime/launch/kernel_on_device.h"
-#include <charconv>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unordered_map>
@@ -77,11 +77,7 @@ Device Device::open(std::string_view name) {
   constexpr std::string_view of_hip = "hip:", of_model = "emulated:";
   if (name.starts_with(of_model)) return emulated(name.substr(of_model.size()));
   int ordinal = -1;
-  if (name.starts_with(of_hip)) {
-    const std::string_view digits = name.substr(of_hip.size());
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
-    if (error == std::errc() && end == digits.data() + digits.size() && ordinal >= 0) return hip(ordinal);
-  }
+  if (name.starts_with(of_hip) && read_whole(name.substr(of_hip.size()), ordinal) && ordinal >= 0) return hip(ordinal);
   throw UserError("device", fmt::format("\"{}\" names none", name),
                   fmt::format("use hip:ORDINAL (hip:0) or emulated:ARCH ({})", fmt::join(known_archs(), ", ")));
 }

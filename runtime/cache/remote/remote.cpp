@@ -2,12 +2,13 @@
 #include "runtime/cache/remote/remote.h"
 #include "gen/error.h"
 #include "runtime/cache/remote/action_result.h"
-#include "runtime/cache/remote/curl_library.h"
+#include "runtime/compile/dynamic_library.h"
 #include "runtime/digest.h"
 #include "runtime/owner_process.h"
 #include <algorithm>
 #include <arpa/inet.h>
 #include <array>
+#include <curl/curl.h>
 #include <fmt/format.h>
 #include <memory>
 
@@ -15,6 +16,46 @@ namespace kiln {
 namespace {
 
 constexpr std::size_t max_record = 65536, max_file = 64u << 20;
+
+// libcurl, loaded by name when a remote is first asked, so that who uses none need not have it.
+struct CurlLibrary {
+  decltype(::curl_global_init)* global_init;
+  decltype(::curl_easy_init)* easy_init;
+  decltype(::curl_easy_cleanup)* easy_cleanup;
+  decltype(::curl_easy_reset)* easy_reset;
+  decltype(::curl_easy_setopt)* easy_setopt;
+  decltype(::curl_easy_perform)* easy_perform;
+  decltype(::curl_easy_getinfo)* easy_getinfo;
+  decltype(::curl_easy_strerror)* easy_strerror;
+  decltype(::curl_version_info)* version_info;
+};
+
+CurlLibrary load_curl() {
+  // The names of one library, by who built it: with OpenSSL (every distribution's), with GnuTLS (Debian's other one).
+  const DynamicLibrary library({.subject = "libcurl",
+                                .given_path = {},
+                                .variable = {},
+                                .names = {"libcurl.so.4", "libcurl-gnutls.so.4"},
+                                .folders = {},
+                                .remedy = "install libcurl (package libcurl4t64 or libcurl), or unset KILN_CACHE_URL"});
+  const CurlLibrary curl{.global_init = library.function<decltype(::curl_global_init)>("curl_global_init"),
+                         .easy_init = library.function<decltype(::curl_easy_init)>("curl_easy_init"),
+                         .easy_cleanup = library.function<decltype(::curl_easy_cleanup)>("curl_easy_cleanup"),
+                         .easy_reset = library.function<decltype(::curl_easy_reset)>("curl_easy_reset"),
+                         .easy_setopt = library.function<decltype(::curl_easy_setopt)>("curl_easy_setopt"),
+                         .easy_perform = library.function<decltype(::curl_easy_perform)>("curl_easy_perform"),
+                         .easy_getinfo = library.function<decltype(::curl_easy_getinfo)>("curl_easy_getinfo"),
+                         .easy_strerror = library.function<decltype(::curl_easy_strerror)>("curl_easy_strerror"),
+                         .version_info = library.function<decltype(::curl_version_info)>("curl_version_info")};
+  curl.global_init(CURL_GLOBAL_DEFAULT); // not safe among threads, unlike the initialisation below
+  return curl;
+}
+
+// Set up. Throws EnvironmentError that says what was tried; the next call tries again.
+const CurlLibrary& curl_library() {
+  static const CurlLibrary library = load_curl(); // a constructor that throws runs again
+  return library;
+}
 
 struct Answer {
   std::string bytes;

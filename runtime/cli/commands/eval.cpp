@@ -1,15 +1,15 @@
 // kiln eval: evaluates a spec on the CPU, on random inputs or given ones, and shows statistics of the outputs.
 #include "gen/error.h"
 #include "gen/reference/evaluate.h"
+#include "gen/reference/random.h"
 #include "gen/reference/random_inputs.h"
+#include "gen/spec/characters.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
 #include "runtime/cli/output.h"
-#include "runtime/cli/random_tensor.h"
 #include "runtime/cli/target_choice.h"
 #include "runtime/table.h"
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
@@ -17,10 +17,48 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numbers>
 #include <set>
 
 namespace kiln::cli {
 namespace {
+
+// What random numbers look like.
+enum class Distribution : std::uint8_t {
+  normal,   // mean 0, variance 1, as activations and weights after a norm; integers: times 32
+  positive, // uniform from 0.5 to 2, as scales; integers: 1 or 2
+};
+
+// Every name has a sequence of its own, whatever other inputs a spec has.
+Random random_of(std::uint64_t seed, std::string_view name) {
+  std::vector<std::uint32_t> words{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)};
+  words.insert(words.end(), name.begin(), name.end());
+  std::uint32_t mixed[2];
+  std::seed_seq(words.begin(), words.end()).generate(std::begin(mixed), std::end(mixed));
+  return Random(mixed[0] | static_cast<std::uint64_t>(mixed[1]) << 32);
+}
+
+// Box and Muller: two uniform numbers make a normal one.
+double normal(Random& random) {
+  const double radius = std::sqrt(-2 * std::log(1 - random.uniform(0, 1)));
+  return radius * std::cos(2 * std::numbers::pi * random.uniform(0, 1));
+}
+
+float draw(Random& random, DType dtype, Distribution distribution) {
+  if (dtype == DType::boolean) return random.chance(50) ? 1.0f : 0.0f;
+  if (distribution == Distribution::positive) return static_cast<float>(random.uniform(0.5, 2));
+  return static_cast<float>(is_float(dtype) ? normal(random) : 32 * normal(random));
+}
+
+// Contiguous, each element rounded to `dtype` (saturating): the same numbers for the same seed and name on every machine and standard
+// library. bool: a fair coin.
+Tensor random_tensor(DType dtype, const std::vector<std::int64_t>& shape, Distribution distribution, std::uint64_t seed,
+                     std::string_view name) {
+  Random random = random_of(seed, name);
+  Tensor tensor(dtype, shape);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) tensor.set(i, draw(random, dtype, distribution));
+  return tensor;
+}
 
 struct EvalRequest {
   KernelChoice kernel;
@@ -47,9 +85,7 @@ Assignments parse_assignments(const std::string& option, const std::vector<std::
 
 template <typename Number> Number parse_number(const std::string& option, const std::string& text) {
   Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    throw UserError(option, fmt::format("\"{}\" is not a number that fits", text), "write a number");
+  if (!read_whole(text, number)) throw UserError(option, fmt::format("\"{}\" is not a number that fits", text), "write a number");
   return number;
 }
 

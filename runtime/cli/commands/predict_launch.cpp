@@ -45,35 +45,16 @@ timing::LaunchKind parse_launch(const std::string& name, const PredictLaunch& la
 }
 
 void add_launch_options(CLI::App& app, PredictLaunch& launch) {
-  add_kernel_options(app, launch.kernel);
-  app.remove_option(app.get_option("kernel")); // --object does without it, and has a --kernel of its own
-  app.add_option("spec", launch.kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
+  add_launched_options(app, launch.kernel, launch.object);
   app.add_option("--rows", launch.rows, "Size of every run-time dimension, clamped to its bounds")->capture_default_str();
   app.add_option("--size", launch.sizes, "Size of one run-time dimension, NAME=SIZE; may be repeated")->delimiter(',');
   app.add_option("--set", launch.overrides, "Schedule field to replace, NAME=VALUE; may be repeated")->delimiter(',');
-  app.add_option("--object", launch.object.object, "Predict a kernel of this code object in place of a spec");
-  app.add_option("--kernel", launch.object.kernel, "With --object: the kernel");
-  app.add_option("--grid", launch.object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
-  app.add_option("--block", launch.object.block, "With --object: work items of a workgroup, X[,Y,Z]")->delimiter(',');
-  app.add_option("--lds", launch.object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
-  app.add_option("--arg", launch.object.arguments, "With --object, in order: NAME=FILE, zeros:BYTES, i32:N, i64:N, f32:X, words:N,N,...");
 }
 
 timing::Prediction predict_launch(const PredictLaunch& launch, const timing::Chip& chip, bool batch_invariant,
                                   const timing::PredictOptions& options) {
-  const ObjectRun& object = launch.object;
-  if (object.object.empty()) {
-    if (launch.kernel.kernel.empty())
-      throw UserError("kiln predict", "neither a kernel nor --object was given",
-                      "name a kernel of the catalogue (kiln list), or --object FILE");
-    if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
-      throw UserError("kiln predict", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
-    return predict_spec(launch, chip, batch_invariant, options);
-  }
-  if (!launch.kernel.kernel.empty())
-    throw UserError("kiln predict", fmt::format("both '{}' and --object were given", launch.kernel.kernel), "give one of them");
-  if (object.kernel.empty()) throw UserError("--object", "no kernel of it was named", "add --kernel NAME");
-  ObjectLaunch prepared = prepare_object(object);
+  if (!is_object("kiln predict", launch.kernel, launch.object)) return predict_spec(launch, chip, batch_invariant, options);
+  ObjectLaunch prepared = prepare_object(launch.object);
   timing::check_fits(prepared.object, chip);
   return timing::predict(timing::record(prepared.object, prepared.kernel, prepared.grid, prepared.arguments, prepared.memory), chip,
                          options);

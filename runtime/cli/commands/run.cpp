@@ -126,21 +126,10 @@ int run_on_device(const RunRequest& request) {
 }
 
 int run(const RunRequest& request) {
-  const ObjectRun& object = request.object;
-  if (object.object.empty()) {
-    if (request.kernel.kernel.empty())
-      throw UserError("kiln run", "neither a kernel nor --object was given",
-                      "name a kernel of the catalogue (kiln list), or --object FILE");
-    if (!object.kernel.empty() || !object.grid.empty() || !object.block.empty() || !object.arguments.empty())
-      throw UserError("kiln run", "--kernel, --grid, --block and --arg belong to --object", "add --object FILE, or leave them out");
-    return request.device.empty() ? run_spec(request) : run_on_device(request);
-  }
+  if (!is_object("kiln run", request.kernel, request.object)) return request.device.empty() ? run_spec(request) : run_on_device(request);
   if (!request.device.empty())
     throw UserError("--device", "a code object of another compiler runs on the CPU model only", "leave --device out, or name a kernel");
-  if (!request.kernel.kernel.empty())
-    throw UserError("kiln run", fmt::format("both '{}' and --object were given", request.kernel.kernel), "give one of them");
-  if (object.kernel.empty()) throw UserError("--object", "no kernel of it was named", "add --kernel NAME");
-  const exec::ExecResult result = run_object(object, exec_options(request));
+  const exec::ExecResult result = run_object(request.object, exec_options(request));
   if (request.json) fmt::print("{}\n", to_json(result).dump(2));
   else fmt::print("{}", to_text(result));
   return exit_code(result, {});
@@ -151,9 +140,7 @@ int run(const RunRequest& request) {
 Command make_run(CLI::App& root) {
   CLI::App* app = root.add_subcommand("run", "Execute a kernel on the CPU model or a GPU and compare it with its spec");
   const auto request = std::make_shared<RunRequest>();
-  add_kernel_options(*app, request->kernel);
-  app->remove_option(app->get_option("kernel")); // --object does without it, and has a --kernel of its own
-  app->add_option("spec", request->kernel.kernel, "A name of the catalogue (kiln list), or a file with the text of a spec");
+  add_launched_options(*app, request->kernel, request->object);
   add_arch_option(*app, request->arch);
   add_batch_invariant_option(*app, request->batch_invariant);
   app->add_option("--device", request->device,
@@ -172,13 +159,6 @@ Command make_run(CLI::App& root) {
           ->check(CLI::Range(1, 64));
   app->add_option("--cus", request->cus, "With --beside: the CUs that they share")->check(CLI::Range(1, 1024))->needs(beside);
   beside->needs(app->get_option("--cus"));
-  app->add_option("--object", request->object.object, "Run a kernel of this code object in place of a spec");
-  app->add_option("--kernel", request->object.kernel, "With --object: the kernel");
-  app->add_option("--grid", request->object.grid, "With --object: workgroups, X[,Y,Z]")->delimiter(',');
-  app->add_option("--block", request->object.block, "With --object: work items of a workgroup, X[,Y,Z]")->delimiter(',');
-  app->add_option("--lds", request->object.dynamic_lds, "With --object: bytes of LDS beyond the static ones");
-  app->add_option("--arg", request->object.arguments,
-                  "With --object, in order: NAME=FILE (read and written back), i32:N, i64:N, f32:X, words:N,N,..., out:BYTES:FILE");
   app->add_flag("--json", request->json, "Print one JSON document");
   return {app, [request] { return run(*request); }};
 }

@@ -20,12 +20,12 @@ constexpr std::size_t max_verified = 200; // entries of the cache; 1 ms each
 // ---- what must be there
 
 DoctorLine compiler(const DoctorSources& sources) {
-  DoctorLine line{.subject = "compiler", .found = {}, .advised = {}, .why = "it turns HIP text into code objects"};
+  DoctorLine line{.subject = "compiler", .why = "it turns HIP text into code objects"};
   try {
     line.found = compiler_identity(sources.environment);
   } catch (const EnvironmentError& error) {
-    line.found = error.fact, line.advised = error.remedy;
-    line.verdict = Verdict::problem;
+    line.found = error.fact;
+    line.advise(error.remedy, Verdict::problem);
   }
   return line;
 }
@@ -33,14 +33,9 @@ DoctorLine compiler(const DoctorSources& sources) {
 DoctorLine worker(const DoctorSources& sources) {
   const fs::path found = find_worker(sources.environment.worker, sources.environment.program_path);
   DoctorLine line{.subject = "kiln-worker",
-                  .found = found.string(),
-                  .advised = {},
-                  .why = "hipRTC compiles one kernel of a process at a time; workers compile several"};
-  if (found.empty()) {
-    line.found = "not found";
-    line.advised = "set KILN_WORKER to it, or put it beside the program";
-    line.verdict = Verdict::advice;
-  }
+                  .why = "hipRTC compiles one kernel of a process at a time; workers compile several",
+                  .found = found.empty() ? "not found" : found.string()};
+  if (found.empty()) line.advise("set KILN_WORKER to it, or put it beside the program");
   return line;
 }
 
@@ -65,10 +60,8 @@ constexpr KernelSetting settings[] = {
 
 DoctorLine setting(const DoctorSources& sources, const KernelSetting& s) {
   const std::string value = variable(sources, s.name);
-  DoctorLine line{.subject = s.name, .found = value.empty() ? fmt::format("not set ({})", s.unset) : value, .advised = {}, .why = s.why};
-  if (value.empty() ? s.good_unset : value == s.wanted) return line;
-  line.advised = fmt::format("{}={}", s.name, s.wanted);
-  line.verdict = Verdict::advice;
+  DoctorLine line{.subject = s.name, .why = s.why, .found = value.empty() ? fmt::format("not set ({})", s.unset) : value};
+  if (!(value.empty() ? s.good_unset : value == s.wanted)) line.advise(fmt::format("{}={}", s.name, s.wanted));
   return line;
 }
 
@@ -76,35 +69,28 @@ DoctorLine queues(const DoctorSources& sources) {
   constexpr const char* name = "GPU_MAX_HW_QUEUES";
   const std::string value = variable(sources, name);
   DoctorLine line{.subject = name,
-                  .found = value.empty() ? "not set (4)" : value,
-                  .advised = {},
                   .why = "streams share this many hardware queues of a device; over 4 in all (2 for compute beside 2 of RCCL) "
-                         "they are switched in turn"};
-  if (value.empty() || value == "1" || value == "2" || value == "3" || value == "4") return line;
-  line.advised = "GPU_MAX_HW_QUEUES=2 where RCCL runs beside, else leave it unset";
-  line.verdict = Verdict::advice;
+                         "they are switched in turn",
+                  .found = value.empty() ? "not set (4)" : value};
+  const bool few = value.empty() || value == "1" || value == "2" || value == "3" || value == "4";
+  if (!few) line.advise("GPU_MAX_HW_QUEUES=2 where RCCL runs beside, else leave it unset");
   return line;
 }
 
 DoctorLine numa(const DoctorSources& sources) {
   const std::string value = first_line(sources.root / "proc/sys/kernel/numa_balancing");
+  const bool off = value.empty() || value == "0";
   DoctorLine line{.subject = "NUMA balancing",
-                  .found = value.empty()  ? "this kernel has none"
-                           : value == "0" ? "off"
-                                          : "on",
-                  .advised = {},
-                  .why = "it moves pages of the host while the GPU has them mapped, and stalls launches"};
-  if (value.empty() || value == "0") return line;
-  line.advised = "echo 0 > /proc/sys/kernel/numa_balancing";
-  line.verdict = Verdict::advice;
+                  .why = "it moves pages of the host while the GPU has them mapped, and stalls launches",
+                  .found = value.empty() ? "this kernel has none"
+                           : off         ? "off"
+                                         : "on"};
+  if (!off) line.advise("echo 0 > /proc/sys/kernel/numa_balancing");
   return line;
 }
 
 DoctorLine clocks(const DoctorSources& sources) {
-  DoctorLine line{.subject = "clocks",
-                  .found = {},
-                  .advised = {},
-                  .why = "times vary with clocks that the driver changes; only benchmarks need them fixed"};
+  DoctorLine line{.subject = "clocks", .why = "times vary with clocks that the driver changes; only benchmarks need them fixed"};
   std::vector<std::string> modes;
   for (const fs::path& card : folders_in(sources.root / "sys/class/drm")) {
     if (card.filename().string().find('-') != std::string::npos || first_line(card / "device/vendor") != "0x1002") continue; // AMD
@@ -112,10 +98,8 @@ DoctorLine clocks(const DoctorSources& sources) {
       modes.push_back(fmt::format("{} {}", card.filename().string(), mode));
   }
   line.found = modes.empty() ? "no GPU tells" : fmt::format("{}", fmt::join(modes, ", "));
-  if (std::ranges::any_of(modes, [](const std::string& mode) { return mode.ends_with(" auto") || mode.ends_with(" low"); })) {
-    line.advised = "before a benchmark: rocm-smi --setperfdeterminism CLOCK, and rocm-smi -r after it";
-    line.verdict = Verdict::advice;
-  }
+  if (std::ranges::any_of(modes, [](const std::string& mode) { return mode.ends_with(" auto") || mode.ends_with(" low"); }))
+    line.advise("before a benchmark: rocm-smi --setperfdeterminism CLOCK, and rocm-smi -r after it");
   return line;
 }
 
@@ -139,7 +123,7 @@ std::string entries_found(const CacheFolder& layer, std::size_t& broken) {
 }
 
 DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& subject) {
-  DoctorLine line{.subject = subject, .found = {}, .advised = {}, .why = "a kernel that is there need not be compiled"};
+  DoctorLine line{.subject = subject, .why = "a kernel that is there need not be compiled"};
   std::error_code error;
   if (!fs::exists(folder, error)) {
     line.found = fmt::format("{}: not there", folder.string());
@@ -148,11 +132,10 @@ DoctorLine cache_folder(const fs::path& folder, bool trust, const std::string& s
   try {
     std::size_t broken = 0;
     line.found = entries_found(CacheFolder(folder, {.writable = false, .trust = trust ? Trust::anyone : Trust::self}), broken);
-    if (broken != 0) line.advised = "kiln cache verify", line.verdict = Verdict::advice;
+    if (broken != 0) line.advise("kiln cache verify");
   } catch (const EnvironmentError& failure) {
     line.found = fmt::format("{}: {}", failure.subject, failure.fact);
-    line.advised = failure.remedy;
-    line.verdict = Verdict::problem;
+    line.advise(failure.remedy, Verdict::problem);
   }
   return line;
 }
@@ -162,9 +145,9 @@ std::vector<DoctorLine> caches(const DoctorSources& sources) {
   std::vector<DoctorLine> lines;
   if (e.cache_dir.empty())
     lines.push_back({.subject = "cache",
+                     .why = "without one every process compiles every kernel",
                      .found = "no folder: neither KILN_CACHE_DIR nor XDG_CACHE_HOME nor HOME is set",
                      .advised = "set KILN_CACHE_DIR",
-                     .why = "without one every process compiles every kernel",
                      .verdict = Verdict::advice});
   else {
     lines.push_back(cache_folder(e.cache_dir, e.cache_trust_shared, "cache"));
@@ -172,20 +155,17 @@ std::vector<DoctorLine> caches(const DoctorSources& sources) {
   }
   for (const fs::path& layer : e.cache_layers) {
     lines.push_back(cache_folder(layer, e.cache_trust_shared, "cache layer"));
-    if (!lines.back().found.ends_with("not there")) continue;
-    lines.back().advised = "mend or remove it in KILN_CACHE_LAYERS";
-    lines.back().verdict = Verdict::problem;
+    if (lines.back().found.ends_with("not there")) lines.back().advise("mend or remove it in KILN_CACHE_LAYERS", Verdict::problem);
   }
   return lines;
 }
 
 DoctorLine names() {
   const std::vector<std::string> unknown = unknown_variables();
-  DoctorLine line{.subject = "KILN_ variables", .found = "all known", .advised = {}, .why = "a misspelt variable does nothing"};
+  DoctorLine line{.subject = "KILN_ variables", .why = "a misspelt variable does nothing", .found = "all known"};
   if (unknown.empty()) return line;
   line.found = fmt::format("Kiln knows no {}", fmt::join(unknown, ", "));
-  line.advised = "kiln env lists those it knows";
-  line.verdict = Verdict::advice;
+  line.advise("kiln env lists those it knows");
   return line;
 }
 

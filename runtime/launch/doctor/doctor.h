@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace kiln {
@@ -16,8 +17,15 @@ enum class Verdict : std::uint8_t {
 std::string_view to_string(Verdict verdict);
 
 struct DoctorLine {
-  std::string subject, found, advised, why; // advised is empty where nothing is to be done
+  std::string subject, why;
+  std::string found = {}, advised = {}; // the latter is empty where nothing is to be done
   Verdict verdict = Verdict::good;
+
+  // Makes it a line of which something is to be done.
+  void advise(std::string what, Verdict how = Verdict::advice) {
+    advised = std::move(what);
+    verdict = how;
+  }
 };
 
 struct DoctorSources {

@@ -42,12 +42,11 @@ namespace {
 
 DoctorLine driver(const DoctorSources& sources) {
   const fs::path module = sources.root / "sys/module/amdgpu";
-  DoctorLine line{.subject = "driver", .found = {}, .advised = {}, .why = "amdgpu is what HIP talks to, through /dev/kfd"};
+  DoctorLine line{.subject = "driver", .why = "amdgpu is what HIP talks to, through /dev/kfd"};
   std::error_code error;
   if (!fs::exists(module, error)) {
     line.found = "the kernel module amdgpu is not loaded";
-    line.advised = "on a machine with a GPU: load it (modprobe amdgpu); elsewhere Kiln compiles and emulates without it";
-    line.verdict = Verdict::advice;
+    line.advise("on a machine with a GPU: load it (modprobe amdgpu); elsewhere Kiln compiles and emulates without it");
     return line;
   }
   const std::string version = first_line(module / "version");
@@ -64,8 +63,7 @@ std::string group_of(const fs::path& node) {
 
 // The nodes that HIP opens, one after the other.
 DoctorLine nodes(const DoctorSources& sources) {
-  DoctorLine line{
-      .subject = "device nodes", .found = {}, .advised = {}, .why = "HIP opens /dev/kfd first, then /dev/dri/renderD* of each GPU"};
+  DoctorLine line{.subject = "device nodes", .why = "HIP opens /dev/kfd first, then /dev/dri/renderD* of each GPU"};
   std::error_code error;
   std::vector<fs::path> found;
   if (fs::exists(sources.root / "dev/kfd", error)) found.push_back(sources.root / "dev/kfd");
@@ -74,8 +72,7 @@ DoctorLine nodes(const DoctorSources& sources) {
   if (found.empty()) {
     line.found = "there is no /dev/kfd and no /dev/dri/renderD*";
     if (!fs::exists(sources.root / "sys/module/amdgpu", error)) return line; // the line above says it
-    line.advised = "in a container: pass --device=/dev/kfd --device=/dev/dri to it";
-    line.verdict = Verdict::problem;
+    line.advise("in a container: pass --device=/dev/kfd --device=/dev/dri to it", Verdict::problem);
     return line;
   }
   std::vector<std::string> texts, groups;
@@ -85,22 +82,21 @@ DoctorLine nodes(const DoctorSources& sources) {
     if (!opens) groups.push_back(group_of(node));
   }
   line.found = fmt::format("{}", fmt::join(texts, ", "));
-  if (found.front().filename() != "kfd" || found.size() == 1) {
-    line.advised = found.size() == 1 ? "one of /dev/kfd and /dev/dri/renderD* is missing: pass both to the container"
-                                     : "pass --device=/dev/kfd to the container";
-    line.verdict = Verdict::problem;
-  }
+  if (found.front().filename() != "kfd" || found.size() == 1)
+    line.advise(found.size() == 1 ? "one of /dev/kfd and /dev/dri/renderD* is missing: pass both to the container"
+                                  : "pass --device=/dev/kfd to the container",
+                Verdict::problem);
   if (groups.empty()) return line;
   std::ranges::sort(groups);
   groups.erase(std::ranges::unique(groups).begin(), groups.end());
-  line.advised = fmt::format("add this user to the group{} {} (usermod -a -G), and log in anew", groups.size() == 1 ? "" : "s",
-                             fmt::join(groups, ", "));
-  line.verdict = Verdict::problem;
+  line.advise(fmt::format("add this user to the group{} {} (usermod -a -G), and log in anew", groups.size() == 1 ? "" : "s",
+                          fmt::join(groups, ", ")),
+              Verdict::problem);
   return line;
 }
 
 DoctorLine rocm(const DoctorSources& sources) {
-  DoctorLine line{.subject = "ROCm", .found = {}, .advised = {}, .why = "6.2 is the oldest whose hipRTC and HIP Kiln knows"};
+  DoctorLine line{.subject = "ROCm", .why = "6.2 is the oldest whose hipRTC and HIP Kiln knows"};
   for (const fs::path& folder : rocm_folders(sources.variables, sources.root))
     if (const std::string version = first_line(folder / ".info/version"); !version.empty()) {
       line.found = fmt::format("{} in {}", version, folder.string());
@@ -111,8 +107,7 @@ DoctorLine rocm(const DoctorSources& sources) {
 }
 
 DoctorLine gpus(const DoctorSources& sources) {
-  DoctorLine line{
-      .subject = "GPUs", .found = {}, .advised = {}, .why = "as the driver lists them; HIP_VISIBLE_DEVICES and containers hide some"};
+  DoctorLine line{.subject = "GPUs", .why = "as the driver lists them; HIP_VISIBLE_DEVICES and containers hide some"};
   const std::vector<std::string> archs = driver_archs(sources.root);
   line.found = archs.empty() ? "none" : fmt::format("{}", fmt::join(archs, ", "));
   return line;
@@ -132,17 +127,15 @@ std::string why_no_device(const DoctorSources& sources, const Hip& loaded) {
 }
 
 DoctorLine hip(const DoctorSources& sources, const Hip& loaded) {
-  DoctorLine line{.subject = "HIP runtime", .found = {}, .advised = {}, .why = "it loads and launches kernels"};
+  DoctorLine line{.subject = "HIP runtime", .why = "it loads and launches kernels"};
   const std::string head = fmt::format("{} from {}", loaded.version(), loaded.path());
   try {
     std::vector<std::string> devices;
     for (int i = 0, count = loaded.device_count(); i < count; ++i) {
       const HipDeviceFacts facts = loaded.device(i);
       devices.push_back(fmt::format("{} ({})", facts.name, facts.arch));
-      if (std::ranges::find(known_archs(), facts.arch) == known_archs().end()) {
-        line.verdict = Verdict::advice;
-        line.advised = fmt::format("Kiln generates code for {} only", fmt::join(known_archs(), ", "));
-      }
+      if (std::ranges::find(known_archs(), facts.arch) == known_archs().end())
+        line.advise(fmt::format("Kiln generates code for {} only", fmt::join(known_archs(), ", ")));
     }
     line.found = fmt::format("{}; {}", head, devices.empty() ? "no device" : fmt::format("{}", fmt::join(devices, ", ")));
     if (devices.empty()) line.advised = why_no_device(sources, loaded);
@@ -156,7 +149,7 @@ DoctorLine hip(const DoctorSources& sources, const Hip& loaded) {
 }
 
 DoctorLine bugs(const DoctorSources& sources, const Hip& loaded) {
-  DoctorLine line{.subject = "known bugs", .found = {}, .advised = {}, .why = "they look like faults of a kernel"};
+  DoctorLine line{.subject = "known bugs", .why = "they look like faults of a kernel"};
   const std::string beside = first_line(fs::path(loaded.path()).parent_path().parent_path() / ".info/version");
   RocmVersion version = RocmVersion::parse(beside.empty() ? loaded.version() : beside);
   if (beside.empty()) version.patch.reset(); // of HIP: a build number
@@ -173,9 +166,7 @@ DoctorLine bugs(const DoctorSources& sources, const Hip& loaded) {
     }
   const std::string name = fmt::format("{}.{}{}", version.major, version.minor, version.patch ? fmt::format(".{}", *version.patch) : "");
   line.found = found.empty() ? fmt::format("none of {} for this GPU", name) : fmt::format("{} may have: {}", name, fmt::join(found, "; "));
-  if (found.empty()) return line;
-  line.advised = fmt::format("{}", fmt::join(remedies, "; "));
-  line.verdict = Verdict::advice;
+  if (!found.empty()) line.advise(fmt::format("{}", fmt::join(remedies, "; ")));
   return line;
 }
 
@@ -185,9 +176,9 @@ std::vector<DoctorLine> hip_lines(const DoctorSources& sources) {
     return {hip(sources, loaded), bugs(sources, loaded)};
   } catch (const EnvironmentError& error) {
     return {{.subject = "HIP runtime",
+             .why = "it loads and launches kernels",
              .found = error.fact,
              .advised = error.remedy,
-             .why = "it loads and launches kernels",
              .verdict = Verdict::advice}}; // compiling and emulating go on
   }
 }
