@@ -20,7 +20,7 @@ namespace {
 struct Worth {
   double behind, slots;
 };
-constexpr Worth well_modelled{.behind = 1.05, .slots = 2e5}, others{.behind = 1.1, .slots = 2e6},
+constexpr Worth well_modelled{.behind = 1.03, .slots = 2e5}, others{.behind = 1.1, .slots = 2e6},
     another_method{.behind = 1.15, .slots = 6e6};
 
 } // namespace
