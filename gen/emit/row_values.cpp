@@ -25,7 +25,7 @@ std::string ValueEmitter::reduction_of_row(const Expr& expr) {
     return line("f32", expr, is_mean ? fmt::format("{} * {}", total, literal(1.0f / static_cast<float>(from.group))) : total);
   }
   if (from.extent == Extent::row && from.level == value(expr).level) { // one rank
-    if (expr.op() == Op::row_argmax || expr.op() == Op::row_argmin) return "0.0f";
+    if (expr.op() == Op::row_argmax || expr.op() == Op::row_argmin) return fmt::format("column_of_one({})", numbers(from.expr));
     return line("f32", expr, expr.op() == Op::row_absmax ? fmt::format("abs({})", numbers(from.expr)) : numbers(from.expr));
   }
   const std::string total = unique_name(fmt::format("acc{}", index_of(expr))) + ".total";

@@ -33,4 +33,7 @@ template <class A> KILN_DEVICE auto rcp(A a) { return map([](f32 x) KILN_OWN_LIN
 template <class A, class B> KILN_DEVICE auto div(A a, B b) { return a * rcp(b); }
 template <class A, class B> KILN_DEVICE auto div_exact(A a, B b) { return map([](f32 x, f32 y) KILN_OWN_LINES { return x / y; }, a, b); }
 
+// The column of the largest, or the smallest, in a row of one element, whatever that is.
+template <class A> KILN_DEVICE f32 column_of_one(A) { return 0.0f; }
+
 } // namespace kiln

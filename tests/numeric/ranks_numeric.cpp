@@ -57,6 +57,11 @@ TEST_CASE("ranks of what reductions and groups gave, and reductions of ranks") {
                 {.rows = 3});
 }
 
+TEST_CASE("the column of the largest of one rank is 0, and reads what it is computed from") {
+  const Expr x = input("x", f16, {dynamic("rows"), 200}), bias = input("bias", f32, {dynamic("rows"), 1});
+  check_on_both(KernelSpec("k").output("column", f32, row_argmax(pick(x, row_top(x, 1)) + bias * scalar("alpha"))), {.rows = 3});
+}
+
 TEST_CASE("running sums of rows of one lane, one wave, many chunks and ends within a lane; and their use in a second pass") {
   for (const auto& [type, cols] :
        {std::pair(f32, 1), std::pair(f16, 7), std::pair(f16, 1000), std::pair(bf16, 4099), std::pair(f32, 20000)}) {
