@@ -1,5 +1,6 @@
 // Choosing the workgroups to execute, and what their records say of the whole launch.
 #include "isa_checks/timing/record.h"
+#include "isa_checks/analysis/control_slice.h"
 #include "isa_checks/analysis/issue.h"
 #include "isa_checks/analysis/occupancy.h"
 #include "isa_checks/decode/disassembler.h"
@@ -98,14 +99,22 @@ std::vector<uint32_t> all_of(uint32_t workgroups) {
   return numbers;
 }
 
+// What executions may leave out, as they are recorded for the places that are accessed and not for what is computed.
+struct Slice {
+  Slice(const isa::Program& program, bool stores) : stores_decide(stores), unwanted(isa::unwanted_results(program, stores)) {}
+  bool stores_decide;
+  std::vector<std::uint8_t> unwanted;
+};
+
 std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kernel, exec::Grid grid, std::span<const std::byte> arguments,
-                           exec::Memory& memory, std::span<const uint32_t> only, int waves, uint64_t max_steps, std::vector<Code>& code) {
-  Recorder recorder(kernel, waves, grid, max_steps);
+                           exec::Memory& memory, std::span<const uint32_t> only, int waves, uint64_t max_steps, const Slice& slice,
+                           std::vector<Code>& code) {
+  Recorder recorder(kernel, waves, grid, max_steps, slice.unwanted, slice.stores_decide);
   grid.only = only;
   exec::ExecOptions options;
   options.check_waits = options.check_undefined = options.check_races = options.check_hazards = options.measure = false;
   options.observer = &recorder;
-  options.skip_products = true;
+  options.unwanted = slice.unwanted;
   options.in_turns = may_wait_for_others(code) &&
                      uint64_t{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] * static_cast<uint64_t>(waves) <= max_in_turns;
   const exec::ExecResult result = exec::execute(object, kernel, grid, arguments, memory, options);
@@ -134,19 +143,10 @@ private:
   std::vector<std::pair<uint64_t, std::vector<std::byte>>> saved_;
 };
 
-// The lines that steps of these actions touch, in order, each once.
-std::vector<uint64_t> lines_of(const Workgroup& w, const std::vector<Code>& code, std::initializer_list<Action> actions) {
-  std::vector<uint64_t> lines;
-  for (const auto& steps : w.waves)
-    for (const Step& s : steps)
-      if (s.access != none && std::ranges::find(actions, code[s.code].action) != actions.end()) {
-        const Access& a = w.accesses[s.access];
-        lines.insert(lines.end(), w.lines.begin() + a.first, w.lines.begin() + a.first + a.lines);
-      }
-  std::ranges::sort(lines);
-  lines.erase(std::ranges::unique(lines).begin(), lines.end());
-  return lines;
-}
+struct LineUse {
+  bool read = false, written = false;
+  uint32_t latest = none; // of the recorded workgroups: the last one that requested it
+};
 
 // Lines that workgroups request, by buffer; what was not recorded is taken to be like what was.
 std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
@@ -154,23 +154,30 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
   for (const exec::Allocation& a : memory.allocations())
     if (!a.bytes.empty())
       buffers.push_back({.name = a.name, .first_line = a.address / line_bytes, .end_line = (a.end() + line_bytes - 1) / line_bytes});
-  enum : uint8_t { read = 1, written = 2 };
-  std::vector<std::vector<uint8_t>> seen(buffers.size());
-  for (std::size_t b = 0; b < buffers.size(); ++b) seen[b].resize(buffers[b].end_line - buffers[b].first_line);
-  const auto mark = [&](const std::vector<uint64_t>& lines, uint8_t how) {
-    std::size_t b = 0;
-    for (const uint64_t line : lines) {
-      while (b < buffers.size() && line >= buffers[b].end_line) ++b;
-      if (b == buffers.size()) return;
-      if (line < buffers[b].first_line) continue;
-      if (how == 0) buffers[b].requested += 1;
-      else seen[b][line - buffers[b].first_line] |= how;
+  std::vector<std::vector<LineUse>> uses(buffers.size());
+  for (std::size_t b = 0; b < buffers.size(); ++b) uses[b].resize(buffers[b].end_line - buffers[b].first_line);
+  std::size_t b = 0; // the buffer of the line before is often that of the next
+  const auto mark = [&](uint64_t line, uint32_t workgroup, Action action) {
+    if (line < buffers[b].first_line || line >= buffers[b].end_line) {
+      const auto after = std::ranges::upper_bound(buffers, line, {}, &Buffer::first_line);
+      if (after == buffers.begin() || line >= std::prev(after)->end_line) return;
+      b = static_cast<std::size_t>(std::prev(after) - buffers.begin());
     }
+    LineUse& use = uses[b][line - buffers[b].first_line];
+    if (use.latest != workgroup) buffers[b].requested += 1;
+    use.latest = workgroup;
+    use.read = use.read || action != Action::store;
+    use.written = use.written || action == Action::store || action == Action::atomic;
   };
-  for (const Workgroup& w : r.recorded) {
-    mark(lines_of(w, r.code, {Action::load, Action::scalar_load, Action::atomic}), read);
-    mark(lines_of(w, r.code, {Action::store, Action::atomic}), written);
-    mark(lines_of(w, r.code, {Action::load, Action::scalar_load, Action::store, Action::atomic}), 0);
+  for (uint32_t i = 0; i < r.recorded.size(); ++i) {
+    const Workgroup& w = r.recorded[i];
+    for (const auto& steps : w.waves)
+      for (const Step& s : steps) {
+        const Action action = r.code[s.code].action;
+        if (s.access == none || action == Action::lds) continue;
+        const Access& a = w.accesses[s.access];
+        for (uint32_t k = 0; k < a.lines; ++k) mark(w.lines[a.first + k], i, action);
+      }
   }
   const double scale = static_cast<double>(r.workgroups) / static_cast<double>(r.recorded.size());
   for (std::size_t i = 0; i < buffers.size(); ++i) {
@@ -178,10 +185,10 @@ std::vector<Buffer> count_buffers(const Record& r, const exec::Memory& memory) {
     b.requested *= scale;
     const auto lines = [&](auto is_one) {
       return std::min(
-          {static_cast<double>(std::ranges::count_if(seen[i], is_one)) * scale, b.requested, static_cast<double>(seen[i].size())});
+          {static_cast<double>(std::ranges::count_if(uses[i], is_one)) * scale, b.requested, static_cast<double>(uses[i].size())});
     };
-    b.touched = lines([](uint8_t how) { return how != 0; });
-    b.updated = lines([](uint8_t how) { return how == (read | written); });
+    b.touched = lines([](const LineUse& use) { return use.read || use.written; });
+    b.updated = lines([](const LineUse& use) { return use.read && use.written; });
   }
   std::erase_if(buffers, [](const Buffer& b) { return b.requested == 0; });
   return buffers;
@@ -237,7 +244,9 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
               exec::Memory& memory, uint64_t max_steps) {
   const isa::Kernel& kernel = object.kernel(name);
   const isa::TargetFacts& target = object.target();
-  const std::vector<isa::Instruction> instructions = isa::Disassembler(target).decode(kernel);
+  isa::Disassembler disassembler(target);
+  const isa::Program program = isa::build_program(kernel, disassembler);
+  const std::vector<isa::Instruction>& instructions = program.instructions;
   Record r;
   r.kernel = name;
   for (const isa::Instruction& i : instructions) r.code.push_back(code_of(i, target));
@@ -256,9 +265,18 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
                      fmt::format("no CU has room for a workgroup of {} work items and {} bytes of LDS", items, lds),
                      "launch fewer work items or less LDS");
   const Restore restore(memory);
+  Slice slice(program, communicates(r.code) || may_wait_for_others(r.code));
   const auto run_only = [&](std::span<const uint32_t> only) {
-    restore();
-    r.recorded = run(object, name, grid, arguments, memory, only, r.waves, max_steps, r.code);
+    const auto restored_run = [&] {
+      restore();
+      return run(object, name, grid, arguments, memory, only, r.waves, max_steps, slice, r.code);
+    };
+    try {
+      r.recorded = restored_run();
+    } catch (const StoresDecide&) {
+      slice = Slice(program, true);
+      r.recorded = restored_run();
+    }
   };
   const bool together = may_wait_for_others(r.code) && r.workgroups <= max_that_wait;
   run_only(together ? all_of(r.workgroups) : std::vector<uint32_t>{0});

@@ -1,5 +1,6 @@
 // Following an execution: steps of waves, lines of memory, and waits of one wave for another.
 #include "isa_checks/timing/recorder.h"
+#include "isa_checks/exec/machine/memory.h"
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -43,6 +44,43 @@ uint64_t places_of(const WaveAddresses& at) {
   return hash;
 }
 
+using Halves = std::array<uint64_t, 2 * exec::lane_count>;
+
+// As std::sort. Lanes mostly take places of rows that lie close together: then one pass over bits that stand for them is quicker.
+void sort(Halves& halves, std::size_t n) {
+  const auto end = halves.begin() + static_cast<std::ptrdiff_t>(n);
+  if (std::is_sorted(halves.begin(), end)) return;
+  const auto [least, most] = std::minmax_element(halves.begin(), end);
+  std::array<uint64_t, 64> bits{};
+  const uint64_t first = *least;
+  if (*most - first >= 64 * bits.size()) return std::sort(halves.begin(), end);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < n; ++i) bits[(halves[i] - first) / 64] |= 1ULL << (halves[i] - first) % 64;
+  for (std::size_t w = 0; w < bits.size(); ++w)
+    for (uint64_t m = bits[w]; m != 0; m &= m - 1) halves[kept++] = first + 64 * w + static_cast<uint64_t>(std::countr_zero(m));
+  std::fill(halves.begin() + static_cast<std::ptrdiff_t>(kept), end, halves[kept - 1]);
+}
+
+// The 64 bytes that lanes access, each once, and the lines that these are of.
+void add_halves(Access& a, std::vector<uint64_t>& lines, const LaneAccess& op, const WaveAddresses& at) {
+  Halves halves;
+  std::size_t n = 0;
+  for (uint64_t m = at.mask; m != 0; m &= m - 1) {
+    const uint64_t address = at.lane[std::countr_zero(m)];
+    const uint64_t first = address / 64, last = (address + op.bytes - 1) / 64;
+    if (n == 0 || halves[n - 1] != first) halves[n++] = first;
+    if (last != first) halves[n++] = last;
+  }
+  sort(halves, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (i != 0 && halves[i] == halves[i - 1]) continue;
+    ++a.halves;
+    if (i != 0 && halves[i] / 2 == halves[i - 1] / 2) continue;
+    ++a.lines;
+    lines.push_back(halves[i] / 2);
+  }
+}
+
 } // namespace
 
 std::size_t Workgroup::steps() const {
@@ -67,6 +105,15 @@ Recorder::GroupState& Recorder::state_of(const Wave& wave) {
   return groups_[latest_];
 }
 
+// Of the instruction that the wave is at on the one before it in the program; found out once.
+bool Recorder::depends_on_previous(const Wave& wave) {
+  if (depends_.empty()) {
+    depends_.resize(wave.program.size());
+    for (std::size_t i = 1; i < wave.program.size(); ++i) depends_[i] = depends(wave.program[i - 1], wave.program[i]);
+  }
+  return depends_[wave.pc];
+}
+
 void Recorder::execute(const Wave& wave, const Inst& inst) {
   if (++recorded_ > max_steps_)
     throw TooLong(fmt::format("prediction of kernel {}", kernel_),
@@ -80,7 +127,7 @@ void Recorder::execute(const Wave& wave, const Inst& inst) {
   if (state.last != nullptr) {
     const auto before = steps.back().code;
     if (state.last->cls == InstClass::branch && wave.pc != before + 1) steps.back().taken = true;
-    step.dependent = depends(*state.last, inst);
+    step.dependent = before + 1 == wave.pc ? depends_on_previous(wave) : depends(*state.last, inst);
   }
   if (inst.cls == InstClass::matrix || inst.cls == InstClass::barrier) ++state.effects;
   state.last = &inst;
@@ -140,26 +187,16 @@ void Recorder::follow_device(GroupState& g, const Wave& wave, const LaneAccess& 
   a.awaited = static_cast<uint32_t>(awaited.size()) - a.first_awaited;
 }
 
+void Recorder::check_decides(const Wave& wave, uint64_t address) const {
+  if (stores_decide_ || unwanted_[wave.pc] != 0) return;
+  if (const exec::Allocation* a = wave.memory->find(address); a != nullptr && a->writable) throw StoresDecide();
+}
+
 void Recorder::access(const Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  if (at.mask != 0 && !op.store && op.atomic == exec::Atomic::none) check_decides(wave, at.lane[std::countr_zero(at.mask)]);
   GroupState& g = state_of(wave);
   Access& a = access_of(g, wave);
-  std::array<uint64_t, 2 * exec::lane_count> halves;
-  std::size_t n = 0;
-  for (uint64_t m = at.mask; m != 0; m &= m - 1) {
-    const uint64_t address = at.lane[std::countr_zero(m)];
-    const uint64_t first = address / 64, last = (address + op.bytes - 1) / 64;
-    if (n == 0 || halves[n - 1] != first) halves[n++] = first;
-    if (last != first) halves[n++] = last;
-  }
-  const auto end = halves.begin() + static_cast<std::ptrdiff_t>(n);
-  if (!std::is_sorted(halves.begin(), end)) std::sort(halves.begin(), end);
-  for (std::size_t i = 0; i < n; ++i) {
-    if (i != 0 && halves[i] == halves[i - 1]) continue;
-    ++a.halves;
-    if (i != 0 && halves[i] / 2 == halves[i - 1] / 2) continue;
-    ++a.lines;
-    g.group.lines.push_back(halves[i] / 2);
-  }
+  add_halves(a, g.group.lines, op, at);
   a.bytes += static_cast<uint32_t>(std::popcount(at.mask)) * op.bytes;
   const bool atomic = op.atomic != exec::Atomic::none;
   uint64_t place = 0;
@@ -181,6 +218,7 @@ void Recorder::access_lds(const Wave& wave, const Inst&, const LaneAccess& op, c
 }
 
 void Recorder::access_scalar(const Wave& wave, const Inst&, uint64_t address, uint32_t bytes) {
+  check_decides(wave, address);
   GroupState& g = state_of(wave);
   Access& a = access_of(g, wave);
   a.bytes = bytes;

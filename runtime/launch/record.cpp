@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <utility>
 
 namespace kiln {
 namespace {
@@ -116,8 +117,7 @@ private:
 
 } // namespace
 
-timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Sizes& sizes,
-                             std::uint64_t max_steps) {
+BlankLaunch blank_launch(const KernelSpec& spec, const KernelSource& source, const Sizes& sizes) {
   const std::uint64_t blocks = source.launch.blocks([&](const std::string& dim) { return sizes.at(dim); });
   if (blocks == 0 || blocks > 0xffffffffULL)
     throw UserError("launch of " + spec.name(), fmt::format("it has {} workgroups", blocks),
@@ -125,7 +125,14 @@ timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source,
   Arguments arguments(spec, source, sizes);
   const exec::Grid grid{.workgroups = {static_cast<std::uint32_t>(blocks), 1, 1},
                         .workgroup_size = {static_cast<std::uint32_t>(source.launch.workgroup_threads()), 1, 1}};
-  return timing::record(isa::load_code_object(object.bytes, object.name), object.name, grid, arguments.block, arguments.memory, max_steps);
+  return {.grid = grid, .memory = std::move(arguments.memory), .arguments = std::move(arguments.block)};
+}
+
+timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Sizes& sizes,
+                             std::uint64_t max_steps) {
+  BlankLaunch launch = blank_launch(spec, source, sizes);
+  return timing::record(isa::load_code_object(object.bytes, object.name), object.name, launch.grid, launch.arguments, launch.memory,
+                        max_steps);
 }
 
 } // namespace kiln

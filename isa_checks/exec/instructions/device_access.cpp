@@ -78,6 +78,7 @@ void load_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAd
     for_each_lane(at.mask, [&](int i) { load_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, false), to, i, op); });
     return;
   }
+  if (wave.only_accesses) return;
   switch (op.bytes) {
   case 4: load_words<1>(window, to, at); break;
   case 8: load_words<2>(window, to, at); break;
@@ -96,6 +97,7 @@ void store_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveA
     for_each_lane(at.mask, [&](int i) { store_one(host_bytes(wave, inst, at.lane[i], op.bytes, i, true), from, i, op); });
     return;
   }
+  if (wave.only_accesses) return;
   switch (op.bytes) {
   case 4: store_words<1>(window, from, at); break;
   case 8: store_words<2>(window, from, at); break;

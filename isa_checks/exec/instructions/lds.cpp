@@ -32,6 +32,11 @@ void count_banks(Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   c.lds_ideal += passes.ideal;
 }
 
+// Of all lanes, whether on or off.
+bool lies_in_lds(const Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
+  return *std::ranges::max_element(at.lane) + op.bytes <= wave.group->lds.size();
+}
+
 } // namespace
 
 std::byte* lds_bytes(Wave& wave, const Inst& inst, u64 address, unsigned bytes, int lane, std::string_view what) {
@@ -58,6 +63,7 @@ WaveAddresses lds_addresses(Wave& wave, const Inst& inst, u32 offset) {
 void read_lds_lanes(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at, std::uint16_t reg) {
   count_banks(wave, op, at);
   track_lds_read(wave, inst, op, at, reg);
+  if (wave.only_accesses && lies_in_lds(wave, op, at)) return;
   u32* const to = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) { load_one(lds_bytes(wave, inst, at.lane[i], op.bytes, i), to, i, op); });
 }
@@ -68,6 +74,7 @@ void write_lds_lanes(Wave& wave, const Inst& inst, const WaveAddresses& at, std:
   const LaneAccess& op = *inst.op->memory;
   count_banks(wave, op, at);
   track_lds_write(wave, inst, op, at, reg);
+  if (wave.only_accesses && lies_in_lds(wave, op, at)) return;
   const u32* const from = wave.lanes(reg);
   for_each_lane(at.mask, [&](int i) { store_one(lds_bytes(wave, inst, at.lane[i], op.bytes, i), from, i, op); });
 }

@@ -46,6 +46,7 @@ template <int words, int width> void read(Wave& wave, const Inst& inst) {
   if (wave.exec() != all_lanes) throw Stop("a transposing read with lanes switched off: what those then read is not public");
   const LaneAccess& op = *inst.op->memory;
   read_lds_lanes(wave, inst, op, lds_addresses(wave, inst, static_cast<u32>(inst.fields.offset)), inst.dst.reg);
+  if (wave.only_accesses) return issue_lds(wave, inst);
   Registers<words> values;
   std::memcpy(values, wave.lanes(inst.dst.reg), sizeof values);
   transpose<words, width>(values);

@@ -48,6 +48,7 @@ struct Wave {
   bool scc = false;
   std::uint32_t mode = 0;
   std::uint32_t pc = 0, next = 0; // instruction indices
+  bool only_accesses = false;     // the results of the memory instruction being executed are not wanted
   WaveState state = WaveState::running;
   int index = 0; // in its workgroup
   std::uint64_t executed = 0;

@@ -35,9 +35,11 @@ struct ExecOptions {
   bool check_hazards = true;                    // wait states that software has to leave between instructions
   bool measure = true;                          // count per instruction; class counts are always there
   Observer* observer = nullptr;                 // with one thread: is told every instruction and access
-  bool skip_products = false;                   // matrix instructions leave their result registers as they are
-  bool preload = true;                          // false: begin where firmware begins that cannot preload arguments
-  bool in_turns = false;                        // workgroups that the device holds at once advance side by side, not one after the other
+  // By instruction, 1: its results are not wanted. Registers and memory stay as they are; `observer` is told what it accesses. Empty: all
+  // are.
+  std::span<const std::uint8_t> unwanted{};
+  bool preload = true;   // false: begin where firmware begins that cannot preload arguments
+  bool in_turns = false; // workgroups that the device holds at once advance side by side, not one after the other
 };
 
 // Instructions by class: the sum over the waves of a run, and the waves that executed least and most.

@@ -101,7 +101,8 @@ std::string WorkgroupRun::positions() const {
 template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCounts& counts, u64 length) {
   const Inst* const program = context_.program.instructions.data();
   const auto count = static_cast<std::uint32_t>(context_.program.instructions.size());
-  const bool check_registers = context_.options.check_waits, skip_products = context_.options.skip_products;
+  const bool check_registers = context_.options.check_waits;
+  const std::uint8_t* const unwanted = context_.options.unwanted.empty() ? nullptr : context_.options.unwanted.data();
   while (length-- != 0 && wave.state == WaveState::running) {
     if (wave.next >= count) throw Stop("runs past the end of the kernel's code");
     wave.pc = wave.next;
@@ -123,7 +124,8 @@ template <bool checked> void WorkgroupRun::run_instructions(Wave& wave, ClassCou
     }
     ++counts[static_cast<std::size_t>(inst.cls)];
     if (wave.observer != nullptr) wave.observer->execute(wave, inst);
-    if (inst.cls == InstClass::matrix && skip_products) continue;
+    wave.only_accesses = unwanted != nullptr && unwanted[wave.pc] != 0;
+    if (wave.only_accesses && inst.op->memory == nullptr) continue;
     if constexpr (checked)
       if (wave.shadow != nullptr) {
         run_tracked(wave, inst);
