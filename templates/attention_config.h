@@ -73,10 +73,11 @@ struct AttentionConfig {
   // How many of the workgroups share `steps` steps of `items` items. Parts that are collected take time too: by the simulation an item of n
   // steps is done first in about sqrt(n) parts, `best`, where there are so many workgroups: `most` an item (docs/attention.md). Items are cut
   // into whole parts each, as many as are collected in whole rounds, where that keeps two thirds of the workgroups: a run that crosses items
-  // finishes two.
+  // finishes two. Sixteen items or more of up to 16 steps are whole: what collecting takes is more than what is shared.
   constexpr unsigned active_workgroups(unsigned steps, unsigned items, float best, float most) const {
     const unsigned all = static_cast<unsigned>(workgroups), at_a_time = static_cast<unsigned>(parts_at_a_time());
-    const float number = best < most ? best : most;
+    const bool are_whole = items >= 16 && steps <= 16 * items;
+    const float number = are_whole ? 1 : best < most ? best : most;
     const unsigned any = static_cast<unsigned>(number * static_cast<float>(items)), whole = static_cast<unsigned>(number);
     const auto fits = [&](unsigned each) { return each != 0 && each * items <= all && 3 * each * items >= 2 * any; };
     const unsigned rounds = (whole + at_a_time / 2) / at_a_time * at_a_time;

@@ -14,14 +14,18 @@ namespace kiln {
 namespace {
 
 // How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
-// simulating takes about 2 us of the host each: 2e5 take as long as a compile. `./dev bench schedule` counts what it gains: where the lines
-// that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs. Between methods it
-// is wrong by more than within one.
+// simulating takes about half a microsecond of the host each: 3e5 take as long as a compile. `./dev bench schedule` counts what it gains:
+// where HBM or the lines that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs.
+// Between methods it is wrong by more than within one.
 struct Worth {
   double behind, slots;
 };
-constexpr Worth well_modelled{.behind = 1.03, .slots = 2e5}, others{.behind = 1.1, .slots = 2e6},
-    another_method{.behind = 1.15, .slots = 6e6};
+constexpr Worth bound_by_hbm{.behind = 1.002, .slots = 5e5}, bound_by_lines{.behind = 1.03, .slots = 2e5},
+    others{.behind = 1.1, .slots = 6e6}, another_method{.behind = 1.15, .slots = 6e6};
+
+const Worth& worth_of(std::string_view bound) {
+  return bound == "HBM" ? bound_by_hbm : bound == "lines that L1 waits for" ? bound_by_lines : others;
+}
 
 } // namespace
 
@@ -52,10 +56,9 @@ bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const
   const std::optional<Demand> demand = plan.family->demand(plan, first, target, sizes.front());
   if (!demand) return false;
   const std::string_view bound = cost_of(*demand, target.chip()).bound_by;
-  if (bound == "HBM") return false;
   const auto method = plan.family->method;
-  const bool is_another = method != nullptr && std::ranges::find(kept, method(other), method) == kept.end();
-  const Worth& worth = is_another ? another_method : bound == "lines that L1 waits for" ? well_modelled : others;
+  const bool is_another = bound != "HBM" && method != nullptr && std::ranges::find(kept, method(other), method) == kept.end();
+  const Worth& worth = is_another ? another_method : worth_of(bound);
   return demand->workgroups * demand->waves * demand->instructions <= worth.slots &&
          nominal_cost(plan, other, target) <= worth.behind * nominal_cost(plan, first, target);
 }

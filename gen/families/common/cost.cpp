@@ -46,7 +46,10 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);
   for (const auto& [time, name] : bounds) together += std::pow(std::max(0.0, time), busy_together);
-  cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns;
+  // The first workgroups begin together, and end together: nothing is under way until the next ones' loads come. Later ones have drifted
+  // apart.
+  const double in_step = std::min(1.0, rounds - 1) * (w.chain_ns + chip.hbm_latency_ns);
+  cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns + in_step;
   cost.bound_by = by_latency > most.first ? "latency" : most.second;
   cost.exit = ns(chip.store_ack_cycles) + w.exit_ns;
   return cost;
