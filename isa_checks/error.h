@@ -2,13 +2,16 @@
 #pragma once
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace kiln::isa {
 
 // Subject, fact (with numbers), remedy. what() is "subject: fact; remedy". Findings about a kernel are data, never
 // errors.
 struct Error : std::runtime_error {
-  Error(std::string subject, std::string fact, std::string remedy);
+  Error(std::string subject_, std::string fact_, std::string remedy_)
+      : std::runtime_error(subject_ + ": " + fact_ + "; " + remedy_), subject(std::move(subject_)), fact(std::move(fact_)),
+        remedy(std::move(remedy_)) {}
   std::string subject, fact, remedy;
 };
 

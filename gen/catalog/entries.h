@@ -4,58 +4,26 @@
 
 namespace kiln {
 
+using MakeSpec = KernelSpec(const CatalogOptions& options);
 // activations.cpp: element by element
-KernelSpec swiglu_quant(const CatalogOptions& options);
-KernelSpec gelu_mul(const CatalogOptions& options);
-KernelSpec silu_mul(const CatalogOptions& options);
-KernelSpec clamped_swiglu(const CatalogOptions& options);
-KernelSpec add_bias_gelu(const CatalogOptions& options);
-KernelSpec scaled_add(const CatalogOptions& options);
+MakeSpec swiglu_quant, gelu_mul, silu_mul, clamped_swiglu, add_bias_gelu, scaled_add;
 // attention.cpp: one query a sequence, causal by the lengths alone
-KernelSpec attention_decode(const CatalogOptions& options);
-KernelSpec attention_paged(const CatalogOptions& options);
+MakeSpec attention_decode, attention_paged;
 // experts.cpp: tokens and their experts
-KernelSpec moe_sort(const CatalogOptions& options);
-KernelSpec grouped_gemm(const CatalogOptions& options);
-KernelSpec grouped_gemm_swiglu(const CatalogOptions& options);
-KernelSpec grouped_gemm_sum(const CatalogOptions& options);
+MakeSpec moe_sort, grouped_gemm, grouped_gemm_swiglu, grouped_gemm_sum;
 // lora.cpp: products with the adapters of LoRA
-KernelSpec lora_shrink(const CatalogOptions& options);
-KernelSpec lora_expand_add(const CatalogOptions& options);
-KernelSpec gemm_lora(const CatalogOptions& options);
-KernelSpec gemm_lora_add(const CatalogOptions& options);
+MakeSpec lora_shrink, lora_expand_add, gemm_lora, gemm_lora_add;
 // matrices.cpp: blocks of a row: Hadamard transforms and Sinkhorn normalisations
-KernelSpec hadamard_blocks(const CatalogOptions& options);
-KernelSpec sinkhorn_matrices(const CatalogOptions& options);
+MakeSpec hadamard_blocks, sinkhorn_matrices;
 // products.cpp: skinny products, the projections of a language model while it decodes
-KernelSpec gemm(const CatalogOptions& options);
-KernelSpec gemm_quant(const CatalogOptions& options);
-KernelSpec router(const CatalogOptions& options);
-KernelSpec gemm_bias(const CatalogOptions& options);
-KernelSpec gemm_residual(const CatalogOptions& options);
-KernelSpec gemm_gelu_residual_row_quant(const CatalogOptions& options);
-KernelSpec gemm_swiglu_quant(const CatalogOptions& options);
-KernelSpec gemm_w8a16(const CatalogOptions& options);
-KernelSpec gemm_w4a16(const CatalogOptions& options);
-KernelSpec gemm_w_mxfp4(const CatalogOptions& options);
-KernelSpec gemm_mx(const CatalogOptions& options);
-KernelSpec gemm_dynamic_quant(const CatalogOptions& options);
-KernelSpec gemm_block_scaled(const CatalogOptions& options);
+MakeSpec gemm, gemm_quant, router, gemm_bias, gemm_residual, gemm_gelu_residual_row_quant, gemm_swiglu_quant, gemm_w8a16, gemm_w4a16,
+    gemm_w_mxfp4, gemm_mx, gemm_dynamic_quant, gemm_block_scaled;
 // routing.cpp: the experts of each token, and norms and merges beside them
-KernelSpec layernorm_modulate(const CatalogOptions& options);
-KernelSpec lse_merge(const CatalogOptions& options);
-KernelSpec topk_softmax(const CatalogOptions& options);
+MakeSpec layernorm_modulate, lse_merge, topk_softmax;
 // sampling.cpp: over the logits of a vocabulary
-KernelSpec softmax(const CatalogOptions& options);
-KernelSpec softmax_temperature(const CatalogOptions& options);
-KernelSpec argmax_rows(const CatalogOptions& options);
-KernelSpec sample_gumbel(const CatalogOptions& options);
-KernelSpec sample_top_k_top_p(const CatalogOptions& options);
+MakeSpec softmax, softmax_temperature, argmax_rows, sample_gumbel, sample_top_k_top_p;
 // states.cpp: a state in place, by slot: recurrent layers of hybrid models, and what stands behind them
-KernelSpec conv1d_update(const CatalogOptions& options);
-KernelSpec gated_delta_update(const CatalogOptions& options);
-KernelSpec ssm_update(const CatalogOptions& options);
-KernelSpec gated_norm(const CatalogOptions& options);
+MakeSpec conv1d_update, gated_delta_update, ssm_update, gated_norm;
 
 // Rows are a run-time size, up to options.max_rows if that is given.
 Dim dynamic_rows(const CatalogOptions& options);

@@ -1,6 +1,5 @@
 // What the options of a catalogue entry may be.
 #include "gen/catalog/entries.h"
-#include "gen/spec/math.h"
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -5,7 +5,6 @@
 #include "gen/plan/validate.h"
 #include "gen/spec/attention.h"
 #include "gen/spec/names.h"
-#include <algorithm>
 #include <fmt/format.h>
 #include <set>
 #include <unordered_map>

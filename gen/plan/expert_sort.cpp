@@ -1,7 +1,6 @@
 // Sort of pairs by expert: the split of a spec into the sort and the rest.
 #include "gen/plan/expert_sort.h"
 #include "gen/error.h"
-#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 

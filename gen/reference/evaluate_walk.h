@@ -2,7 +2,6 @@
 // computed. Internal to gen/evaluate*.cpp.
 #pragma once
 #include "gen/reference/attention_walk.h"
-#include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
 #include "gen/reference/product_walk.h"
 #include "gen/spec/graph.h"

@@ -1,7 +1,7 @@
 // The walk over matrix products that evaluate and evaluate_bounds share, of one matrix and of those of experts. Internal to gen/reference.
 #pragma once
 #include "gen/reference/attention_walk.h"
-#include "gen/reference/expert_check.h"
+#include "gen/reference/index_check.h"
 #include "gen/spec/product.h"
 #include <algorithm>
 #include <cmath>

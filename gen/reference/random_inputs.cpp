@@ -1,8 +1,6 @@
 // Random inputs: numbers of every type, rows that exist, lengths and pages.
 #include "gen/reference/random_inputs.h"
-#include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
-#include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
 #include "gen/spec/graph.h"
 #include "gen/spec/product.h"

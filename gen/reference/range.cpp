@@ -1,11 +1,9 @@
 // Range: interval arithmetic for pointwise operations. Ends are computed in f64 and pushed outwards.
 #include "gen/reference/range.h"
-#include "gen/error.h"
 #include "gen/reference/float_limits.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <limits>
 #include <utility>
 
 namespace kiln {

@@ -1,6 +1,5 @@
 // Graph: walks over the nodes of a spec.
 #include "gen/spec/graph.h"
-#include "gen/error.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -76,10 +76,12 @@ KernelFacts kernel_facts(const CodeObject& object, const Kernel& kernel, Disasse
   return kernel_facts(object, kernel, disassembler.decode(kernel));
 }
 
-std::map<int, std::uint32_t> KernelFacts::widths(MemorySpace space, MemoryDirection direction) const {
+std::map<int, std::uint32_t> KernelFacts::widths(std::initializer_list<MemorySpace> spaces,
+                                                 std::initializer_list<MemoryDirection> directions) const {
   std::map<int, std::uint32_t> result;
   for (const auto& [op, count] : memory)
-    if (op.space == space && op.direction == direction) result[op.bytes] += count;
+    if (std::ranges::find(spaces, op.space) != spaces.end() && std::ranges::find(directions, op.direction) != directions.end())
+      result[op.bytes] += count;
   return result;
 }
 

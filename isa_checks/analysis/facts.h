@@ -4,6 +4,7 @@
 #include "isa_checks/decode/disassembler.h"
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
@@ -43,7 +44,8 @@ struct KernelFacts {
 
   std::uint32_t count(InstructionClass c) const { return classes[static_cast<std::size_t>(c)]; }
   // Bytes per lane -> instructions.
-  std::map<int, std::uint32_t> widths(MemorySpace space, MemoryDirection direction) const;
+  std::map<int, std::uint32_t> widths(MemorySpace space, MemoryDirection direction) const { return widths({space}, {direction}); }
+  std::map<int, std::uint32_t> widths(std::initializer_list<MemorySpace> spaces, std::initializer_list<MemoryDirection> directions) const;
 };
 
 Resources kernel_resources(const Kernel& kernel, std::span<const Instruction> code);

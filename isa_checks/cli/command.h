@@ -33,10 +33,7 @@ public:
   virtual int run(Streams& streams) = 0; // after parsing; returns an exit code, throws Error
 };
 
-std::unique_ptr<Command> make_lint();
-std::unique_ptr<Command> make_explain();
-std::unique_ptr<Command> make_facts();
-std::unique_ptr<Command> make_diff();
-std::unique_ptr<Command> make_show();
+using MakeCommand = std::unique_ptr<Command>();
+MakeCommand make_lint, make_explain, make_facts, make_diff, make_show;
 
 } // namespace kiln::isa::cli

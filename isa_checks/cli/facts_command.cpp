@@ -11,15 +11,6 @@ using Row = std::array<std::string, 11>;
 constexpr std::array<const char*, 11> header{"KERNEL", "ARCH",  "VGPR",  "SGPR",   "LDS",    "SCRATCH",
                                              "WAVES",  "LIMIT", "LOADS", "STORES", "LDS OPS"};
 
-std::map<int, std::uint32_t> widths(const KernelFacts& facts, std::initializer_list<MemorySpace> spaces,
-                                    std::initializer_list<MemoryDirection> directions) {
-  std::map<int, std::uint32_t> result;
-  for (const MemorySpace space : spaces)
-    for (const MemoryDirection direction : directions)
-      for (const auto& [bytes, count] : facts.widths(space, direction)) result[bytes] += count;
-  return result;
-}
-
 Row row(const KernelFacts& f) {
   using enum MemorySpace;
   using enum MemoryDirection;
@@ -32,9 +23,9 @@ Row row(const KernelFacts& f) {
           fmt::format("{}", r.scratch_bytes),
           fmt::format("{:g}", f.occupancy.waves_per_simd),
           std::string(to_string(f.occupancy.limit)),
-          widths_text(widths(f, {global, buffer, flat}, {load})),
-          widths_text(widths(f, {global, buffer, flat}, {store})),
-          widths_text(widths(f, {lds}, {load, store}))};
+          widths_text(f.widths({global, buffer, flat}, {load})),
+          widths_text(f.widths({global, buffer, flat}, {store})),
+          widths_text(f.widths({lds}, {load, store}))};
 }
 
 class Facts : public Command {

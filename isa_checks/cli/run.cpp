@@ -10,7 +10,7 @@
 namespace kiln::isa::cli {
 namespace {
 
-constexpr std::pair<std::string_view, std::unique_ptr<Command> (*)()> commands[] = {
+constexpr std::pair<std::string_view, MakeCommand*> commands[] = {
     {"lint", make_lint}, {"explain", make_explain}, {"facts", make_facts}, {"diff", make_diff}, {"show", make_show}};
 
 // `isa_lint FILE` is `isa_lint lint FILE`; a file that is called like a command is reached by ./NAME.

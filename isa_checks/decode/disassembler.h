@@ -38,7 +38,7 @@ struct Instruction {
   // What follows from the text, found out once for all places where the same instruction stands.
   InstructionClass kind = InstructionClass::other;
   std::optional<MemoryOp> memory;    // of instructions that access it: not of lane exchanges, nor of cache control
-  RegisterUse use;                   // see RegisterReader (register_use.h)
+  RegisterUse use;                   // see RegisterReader (disassembler.cpp)
   std::string_view operands() const; // the text after the mnemonic
 };
 

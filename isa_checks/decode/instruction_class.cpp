@@ -142,9 +142,10 @@ std::optional<WaitCounts> wait_counts(const Instruction& instruction) {
 int nop_states(const Instruction& instruction) { return instruction.mnemonic == "s_nop" ? (instruction.bytes[0] & 15) + 1 : 0; }
 
 std::string_view to_string(InstructionClass c) {
-  static constexpr std::array<Text, instruction_class_count> names{"valu", "trans",     "packed",     "dot",         "mfma", "salu",
-                                                                   "smem", "vmem_load", "vmem_store", "vmem_atomic", "lds",  "branch",
-                                                                   "wait", "nop",       "barrier",    "other"};
+  static constexpr Text names[] = {
+#define KILN_INSTRUCTION_CLASS(name, counted, action) #name,
+#include "isa_checks/decode/instruction_classes.def"
+  };
   return names[static_cast<std::size_t>(c)];
 }
 

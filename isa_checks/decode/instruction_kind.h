@@ -9,22 +9,8 @@
 namespace kiln::isa {
 
 enum class InstructionClass : std::uint8_t {
-  valu,   // vector arithmetic that is none of the next four
-  trans,  // transcendental, quarter rate: exp, log, rcp, rsq, sqrt, sin, cos
-  packed, // v_pk_*: two values per instruction
-  dot,    // v_dot*
-  mfma,   // v_mfma_*, v_smfmac_*
-  salu,
-  smem,      // scalar memory
-  vmem_load, // global, flat, scratch and buffer
-  vmem_store,
-  vmem_atomic,
-  lds, // ds_*, lane exchanges through it included
-  branch,
-  wait,
-  nop, // s_nop and v_nop: wait states
-  barrier,
-  other, // messages, cache control, end of program, data that does not decode
+#define KILN_INSTRUCTION_CLASS(name, counted, action) name,
+#include "isa_checks/decode/instruction_classes.def"
 };
 inline constexpr std::size_t instruction_class_count = static_cast<std::size_t>(InstructionClass::other) + 1;
 std::string_view to_string(InstructionClass c); // "vmem_load"

@@ -1,5 +1,5 @@
 // Operands: an instruction's operands from its printed text. Which of LLVM's operands is an offset or a format, its public headers do not
-// say: getNamedOperandIdx is not exported. Registers that are read and written come from LLVM: register_use.h.
+// say: getNamedOperandIdx is not exported. Registers that are read and written come from LLVM: disassembler.cpp.
 #pragma once
 #include "isa_checks/decode/disassembler.h"
 #include "isa_checks/target/matrix_shape.h"

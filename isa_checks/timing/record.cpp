@@ -30,25 +30,11 @@ Action action_of(const isa::Instruction& i) {
   if (m.starts_with("s_endpgm")) return Action::end;
   if (m == "buffer_wbl2") return Action::release;
   if (m == "buffer_inv") return Action::acquire;
-  switch (i.kind) {
-  case isa::InstructionClass::valu:
-  case isa::InstructionClass::packed:
-  case isa::InstructionClass::dot: return Action::valu;
-  case isa::InstructionClass::trans: return Action::trans;
-  case isa::InstructionClass::mfma: return Action::matrix;
-  case isa::InstructionClass::salu: return Action::salu;
-  case isa::InstructionClass::smem: return Action::scalar_load;
-  case isa::InstructionClass::vmem_load: return Action::load;
-  case isa::InstructionClass::vmem_store: return Action::store;
-  case isa::InstructionClass::vmem_atomic: return Action::atomic;
-  case isa::InstructionClass::lds: return Action::lds;
-  case isa::InstructionClass::branch: return Action::branch;
-  case isa::InstructionClass::wait: return Action::wait;
-  case isa::InstructionClass::nop: return Action::nop;
-  case isa::InstructionClass::barrier: return Action::barrier;
-  case isa::InstructionClass::other: return Action::other;
-  }
-  return Action::other;
+  static constexpr Action actions[] = {
+#define KILN_INSTRUCTION_CLASS(name, counted, action) Action::action,
+#include "isa_checks/decode/instruction_classes.def"
+  };
+  return actions[static_cast<std::size_t>(i.kind)];
 }
 
 Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {

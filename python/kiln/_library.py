@@ -167,6 +167,17 @@ def text(name, *arguments):
         get("kiln_text_free", address)
 
 
+class Owned:
+    """What ends with this object: a handle, which the function `_free` of the library takes."""
+
+    _handle = None
+
+    def __del__(self):
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            get(self._free, handle)
+
+
 def sizes(numbers):
     """A C array of int64."""
     return (c_int64 * len(numbers))(*numbers)

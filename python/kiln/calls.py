@@ -39,11 +39,12 @@ def remember(calls, key, call):
     return call
 
 
-class Call:
+class Call(_library.Owned):
     """`names` and `values`: arguments like those that it is prepared for. Raises what Python has to say about them; C checks the rest."""
 
+    _free = "kiln_call_free"
+
     def __init__(self, kernel, names, values):
-        self._handle = None
         require_device(kernel)
         self.kernel, self.names = kernel, tuple(names)
         views = {name: self._view(name, value) for name, value in zip(names, values) if arrays.is_array(value)}
@@ -177,10 +178,6 @@ class Call:
                 _library.raise_error(status)
             except UserError as error:
                 raise as_python(error, self.kernel, self.names, self._kinds) from None
-
-    def __del__(self):
-        if self._handle is not None:
-            _library.get("kiln_call_free", self._handle)
 
 
 def _kind_of_view(view):

@@ -12,14 +12,15 @@ MOST_UNUSED_BYTES = 256 << 20
 _ANY = object()  # in place of a stream: memory that several may use, which is released to HIP, and HIP waits
 
 
-class Device:
+class Device(_library.Owned):
     """A GPU ("hip:0") or the CPU model ("emulated:gfx942"). None: what KILN_DEVICE names, hip:0 without it.
 
     arch: "gfx942"; fp8: its native e4m3, "e4m3fnuz" or "e4m3fn"; is_emulated
     """
 
+    _free = "kiln_device_free"
+
     def __init__(self, name=None):
-        self._handle = None
         self._handle = _library.make("kiln_device_open", None if name is None else name.encode())
         self.name = name
         self.launched = {}  # kernels by key: their code has to be there until their launches are over
@@ -60,11 +61,6 @@ class Device:
     def synchronize(self, stream=None):
         """Waits for what was launched on a stream."""
         _library.call("kiln_device_synchronize", self._handle, arrays.stream_address(stream))
-
-    def __del__(self):
-        if self._handle is not None:
-            handle, self._handle = self._handle, None
-            _library.get("kiln_device_free", handle)
 
     def __repr__(self):
         return f"kiln.Device({self.description})"

@@ -20,7 +20,7 @@ def check_spec(text):
         raise with_cited_line(error, text) from None
 
 
-class Jit:
+class Jit(_library.Owned):
     """Compiles specs, each once, through memory, the kernel cache and worker processes.
 
     device    a Device or its name; None: what KILN_DEVICE names
@@ -30,8 +30,9 @@ class Jit:
     batch_invariant  the bits of a row depend on its own inputs alone; None: as KILN_BATCH_INVARIANT says
     """
 
+    _free = "kiln_jit_free"
+
     def __init__(self, device=None, *, arch=None, settings=None, log=None, batch_invariant=None):
-        self._handle = None
         self.device = None if arch else device if isinstance(device, Device) else Device(device)
         invariant = {} if batch_invariant is None else {"KILN_BATCH_INVARIANT": int(batch_invariant)}
         pairs = {**_rocm.settings(), **(settings or {}), **invariant}.items()
@@ -70,10 +71,6 @@ class Jit:
         """Counts of where kernels came from, by name."""
         return json.loads(_library.text("kiln_jit_stats", self._handle))
 
-    def __del__(self):
-        if self._handle is not None:
-            _library.get("kiln_jit_free", self._handle)
-
     def __repr__(self):
         return f"kiln.Jit({self.arch if self.device is None else self.device.description})"
 
@@ -85,8 +82,10 @@ def _compile_arguments(spec, fields):
     return spec.encode(), (c_char_p * len(texts))(*texts), len(texts)
 
 
-class Pending:
+class Pending(_library.Owned):
     """A compile in the background."""
+
+    _free = "kiln_pending_free"
 
     def __init__(self, handle, jit):
         self._handle, self._jit = handle, jit
@@ -108,9 +107,6 @@ class Pending:
             return True
         return True
 
-    def __del__(self):
-        _library.get("kiln_pending_free", self._handle)
-
 
 class Declared:
     """A tensor as the spec declares it. `shape` has numbers, and names of run-time sizes."""
@@ -123,8 +119,10 @@ class Declared:
         return f"{self.name}: {self.dtype}[{', '.join(str(extent) for extent in self.shape)}]"
 
 
-class Kernel:
+class Kernel(_library.Owned):
     """A compiled kernel. Called with arrays by name, it launches, and returns its outputs by name."""
+
+    _free = "kiln_kernel_free"
 
     def __init__(self, handle, device):
         self._handle, self.device = handle, device
@@ -177,9 +175,6 @@ class Kernel:
                 remember(self._calls, key, call)
         return dict(zip([output.name for output in self.outputs], call(values, stream)))
 
-    def __del__(self):
-        _library.get("kiln_kernel_free", self._handle)
-
     def __repr__(self):
         arguments = [repr(tensor) for tensor in self.tensors.values() if tensor.kind == "input"]
         arguments += [f"{name}: {dtype}" for name, dtype in self.scalars.items()]
@@ -187,11 +182,12 @@ class Kernel:
         return f"kiln.Kernel({self.name}({', '.join(arguments)}) -> {results}; {self.arch}, {self.origin})"
 
 
-class Bound:
+class Bound(_library.Owned):
     """A kernel with its arguments, all of them checked. Keeps the arrays that it was given."""
 
+    _free = "kiln_bound_free"
+
     def __init__(self, kernel, arguments):
-        self._handle = None
         require_device(kernel)
         self.kernel, self._given = kernel, dict(arguments)
         views = {name: self._view(name, value) for name, value in arguments.items() if arrays.is_array(value)}
@@ -228,10 +224,6 @@ class Bound:
         status = _launch(self._handle, stream)
         if status:
             _library.raise_error(status)
-
-    def __del__(self):
-        if self._handle is not None:
-            _library.get("kiln_bound_free", self._handle)
 
     def __repr__(self):
         workgroups, threads = self.grid

@@ -21,7 +21,7 @@ def active():
     return spec
 
 
-class Spec:
+class Spec(_library.Owned):
     """A spec, statement by statement.
 
         with kiln.Spec("softmax") as spec:
@@ -33,8 +33,9 @@ class Spec:
     fp8: what "fp8" is, the e4m3 of an architecture: "e4m3fnuz" (gfx942) or "e4m3fn" (gfx950)
     """
 
+    _free = "kiln_writer_free"
+
     def __init__(self, name, *, fp8="e4m3fn"):
-        self._handle = None
         self._handle = _library.make("kiln_writer_create", name.encode())
         self.name, self.fp8, self._values, self._tokens = name, fp8, 0, []
         self.dims, self.inputs, self.scalars, self.outputs = {}, {}, {}, {}
@@ -57,7 +58,7 @@ class Spec:
     def input(self, name, dtype, shape, *, strided=False, preshuffled=False):
         """Declares a tensor. `shape` has numbers, and names of run-time sizes."""
         layout = " strided" if strided else " preshuffled" if preshuffled else ""
-        declared = self._add(f"input {name}: {self._type(dtype)}{self._shape(shape)}{layout}")
+        declared = self._add(f"input {name}: {self.type_text(dtype)}{self.shape_text(shape)}{layout}")
         self.inputs[name] = Expr(self, name, declared, "input")
         return self.inputs[name]
 
@@ -70,8 +71,8 @@ class Spec:
         """Declares a result, rounded to `dtype` (None: the value's own type)."""
         value = self.value(value)
         tail = (f" in_place_of {in_place_of}" if in_place_of else "") + (" strided" if strided else "")
-        dtype = self._type(value.dtype if dtype is None else dtype)
-        self._add(f"output {name}: {dtype}{self._shape(value.shape)} = {value.text}{tail}")
+        dtype = self.type_text(value.dtype if dtype is None else dtype)
+        self._add(f"output {name}: {dtype}{self.shape_text(value.shape)} = {value.text}{tail}")
         self.outputs[name] = value
 
     def text(self):
@@ -106,16 +107,10 @@ class Spec:
 
     def type_text(self, dtype):
         """The type's name in the text; "fp8" is the device's own."""
-        return self._type(dtype)
-
-    def shape_text(self, shape):
-        return self._shape(shape)
-
-    def _type(self, dtype):
         name = dtypes.type_name(dtype)
         return self.fp8 if name == "fp8" else name
 
-    def _shape(self, shape):
+    def shape_text(self, shape):
         for extent in shape:
             if isinstance(extent, str) and extent not in self.dims:
                 self.dim(extent)
@@ -126,10 +121,6 @@ class Spec:
             return json.loads(_library.text("kiln_writer_add", self._handle, statement.encode()))
         except UserError as error:
             raise errors.at_callers_line(re.sub(r"^spec text, line \d+, column \d+: ", "", str(error))) from None
-
-    def __del__(self):
-        if self._handle is not None:
-            _library.get("kiln_writer_free", self._handle)
 
     def __repr__(self):
         return f"kiln.Spec({self.name}: {', '.join(self.inputs)} -> {', '.join(self.outputs)})"
@@ -255,17 +246,8 @@ class Expr:
     def __iter__(self):
         raise TypeError("an array of a kernel cannot be taken apart while the kernel is written")
 
-    def __abs__(self):
-        return call("abs", self)
-
-    def __neg__(self):
-        return call("neg", self)
-
     def __pos__(self):
         return self
-
-    def __invert__(self):
-        return call("logical_not", self)
 
     def __pow__(self, power):
         return call("mul", self, self) if isinstance(power, (int, float)) and power == 2 else call("pow", self, power)
@@ -295,6 +277,8 @@ def _operators():
     for python, op in names.items():
         setattr(Expr, f"__{python}__", lambda self, other, op=op: _binary(op, self, other))
         setattr(Expr, f"__r{python}__", lambda self, other, op=op: _binary(op, self, other, swapped=True))
+    for python, op in {"abs": "abs", "neg": "neg", "invert": "logical_not"}.items():
+        setattr(Expr, f"__{python}__", lambda self, op=op: call(op, self))
     for op in ("lt", "le", "gt", "ge", "eq", "ne"):
         setattr(Expr, f"__{op}__", lambda self, other, op=op: _binary(op, self, other))
 

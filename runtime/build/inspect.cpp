@@ -18,10 +18,6 @@ const isa::Kernel& named_kernel(const isa::CodeObject& file, const CodeObject& o
   return *kernel;
 }
 
-void add(std::map<int, std::uint32_t>& sum, const std::map<int, std::uint32_t>& more) {
-  for (const auto& [bytes, count] : more) sum[bytes] += count;
-}
-
 } // namespace
 
 isa::KernelFacts inspect(const CodeObject& object) {
@@ -73,20 +69,6 @@ std::string assembly(const CodeObject& object) {
     text += fmt::format("  {:<60} ; {:x}{}\n", instruction.text, instruction.address, target);
   }
   return text;
-}
-
-std::map<int, std::uint32_t> global_widths(const isa::KernelFacts& facts, isa::MemoryDirection direction) {
-  std::map<int, std::uint32_t> sum;
-  for (const isa::MemorySpace space : {isa::MemorySpace::global, isa::MemorySpace::flat, isa::MemorySpace::buffer})
-    add(sum, facts.widths(space, direction));
-  return sum;
-}
-
-std::map<int, std::uint32_t> lds_widths(const isa::KernelFacts& facts) {
-  std::map<int, std::uint32_t> sum;
-  for (const isa::MemoryDirection direction : {isa::MemoryDirection::load, isa::MemoryDirection::store, isa::MemoryDirection::atomic})
-    add(sum, facts.widths(isa::MemorySpace::lds, direction));
-  return sum;
 }
 
 } // namespace kiln

@@ -5,7 +5,6 @@
 #include "isa_checks/verdict/finding.h"
 #include "runtime/compile/compile.h"
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -29,10 +28,5 @@ isa::Program program_of(const CodeObject& object);
 
 // The kernel's instructions, one a line, with addresses and with labels where branches go.
 std::string assembly(const CodeObject& object);
-
-// Bytes per lane -> instructions, over every way to global memory (global, flat, buffer).
-std::map<int, std::uint32_t> global_widths(const isa::KernelFacts& facts, isa::MemoryDirection direction);
-// The same for LDS, loads and stores together.
-std::map<int, std::uint32_t> lds_widths(const isa::KernelFacts& facts);
 
 } // namespace kiln

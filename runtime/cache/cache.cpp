@@ -1,6 +1,7 @@
 // KernelCache: the order in which layers are asked, and what happens on a miss.
 #include "runtime/cache/cache.h"
 #include "gen/error.h"
+#include "runtime/cache/layers/kinds.h"
 #include "runtime/cache/layers/own_folder.h"
 #include <fmt/format.h>
 #include <new>
@@ -8,6 +9,18 @@
 namespace kiln {
 
 namespace {
+
+// All layers that the options name, in the order in which they are asked. One that cannot be used is an event and left out.
+std::vector<std::unique_ptr<CacheLayer>> make_layers(const CacheOptions& options, const std::shared_ptr<EventLog>& events) {
+  LayerList list{.options = options,
+                 .events = events,
+                 .signers = options.public_key.empty() ? nullptr : PublicKeys::read(options.public_key),
+                 .layers = {}};
+#define KILN_LAYER_KIND(name) layer_kinds::name(list);
+#include "runtime/cache/layers/layers.def"
+#undef KILN_LAYER_KIND
+  return std::move(list.layers);
+}
 
 // What a compile gave, unless it is not of the request: no confusion between processes may reach a cache or a caller.
 CachedKernel checked(const KernelRequest& request, const EntryFiles& files) {

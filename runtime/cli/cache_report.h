@@ -1,7 +1,8 @@
-// CacheReport: what another compiler made of the kernels of a cache: errata, predicted time, lint, registers. Regressions come first.
+// CacheReport: what changed between two caches, say what another compiler made of the kernels of a cache: errata, predicted time, lint,
+// registers. Regressions come first.
 #pragma once
 #include "isa_checks/verdict/finding.h"
-#include "runtime/cache/folder/compare.h"
+#include "runtime/cache/folder/cache_folder.h"
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,6 +10,18 @@
 #include <vector>
 
 namespace kiln::cli {
+
+struct FactChange {
+  std::string fact; // "resources.vgprs"
+  std::string before, after;
+};
+
+struct KernelComparison {
+  std::string kernel, arch;
+  std::string before_key, after_key; // one is empty: the kernel is in one cache only
+  std::vector<FactChange> changes;   // of the facts and of the contract; empty: the same code quality
+  bool same_code = false;            // byte by byte
+};
 
 // Findings, counted by rule and severity: the later ones of a kind are those that came or went.
 struct FindingChanges {

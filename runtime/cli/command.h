@@ -13,21 +13,8 @@ struct Command {
   std::function<int()> run; // after parsing; returns an exit code, throws the errors of gen/error.h
 };
 
-Command make_list(CLI::App& root);
-Command make_compile(CLI::App& root);
-Command make_eval(CLI::App& root);
-Command make_run(CLI::App& root);
-Command make_demo(CLI::App& root);
-Command make_env(CLI::App& root);
-Command make_cache(CLI::App& root);
-Command make_aot(CLI::App& root);
-Command make_misses(CLI::App& root);
-Command make_bench(CLI::App& root);
-Command make_doctor(CLI::App& root);
-Command make_calibrate(CLI::App& root);
-Command make_predict(CLI::App& root);
-Command make_prove(CLI::App& root);
-Command make_tune(CLI::App& root);
-Command make_explain(CLI::App& root);
+using MakeCommand = Command(CLI::App& root);
+MakeCommand make_list, make_compile, make_eval, make_run, make_demo, make_env, make_cache, make_aot, make_misses, make_bench, make_doctor,
+    make_calibrate, make_predict, make_prove, make_tune, make_explain;
 
 } // namespace kiln::cli

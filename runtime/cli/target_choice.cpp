@@ -2,7 +2,7 @@
 #include "runtime/cli/target_choice.h"
 #include "gen/error.h"
 #include "runtime/environment.h"
-#include "runtime/launch/doctor/driver_gpus.h"
+#include "runtime/launch/doctor/doctor.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -2,9 +2,7 @@
 // is ranked.
 #include "runtime/launch/record.h"
 #include "gen/error.h"
-#include "gen/reference/expert_check.h"
 #include "gen/reference/index_check.h"
-#include "gen/reference/length_check.h"
 #include "gen/reference/random.h"
 #include "gen/spec/dtype.h"
 #include "gen/spec/graph.h"

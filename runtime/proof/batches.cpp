@@ -1,6 +1,6 @@
 // Batches: rows picked out of tensors, pairs of experts sorted anew, and bits compared row by row.
 #include "runtime/proof/batches.h"
-#include "gen/reference/expert_check.h"
+#include "gen/reference/index_check.h"
 #include "gen/reference/random_inputs.h"
 #include "gen/spec/graph.h"
 #include "isa_checks/error.h"

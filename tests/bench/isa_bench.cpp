@@ -137,11 +137,13 @@ int main(int argc, char** argv) try {
     all_met &= met;
     fmt::print("bounds {:.1f} and {:.1f}: {}\n", one.bound[0], one.bound[1], met ? "met" : "MISSED");
     for (const Counted* c : {&a, &b}) {
+      using enum isa::MemorySpace;
+      using enum isa::MemoryDirection;
       const isa::KernelFacts& f = c->built.facts;
       fmt::print("  {}: {}; {} VGPRs, {} B LDS, {} B scratch, {:g} waves/SIMD; global loads {}, stores {}, LDS {}\n", f.arch, mix(*c),
                  f.resources.vgprs, f.resources.lds_bytes, f.resources.scratch_bytes, f.occupancy.waves_per_simd,
-                 isa::widths_text(global_widths(f, isa::MemoryDirection::load)),
-                 isa::widths_text(global_widths(f, isa::MemoryDirection::store)), isa::widths_text(lds_widths(f)));
+                 isa::widths_text(f.widths({global, flat, buffer}, {load})), isa::widths_text(f.widths({global, flat, buffer}, {store})),
+                 isa::widths_text(f.widths({isa::MemorySpace::lds}, {load, store, atomic})));
     }
   }
   return all_met ? 0 : 1;

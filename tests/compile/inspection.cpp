@@ -39,9 +39,10 @@ TEST_CASE("facts of a kernel are what its text asks for") {
     CHECK(facts.resources.lds_bytes == 4096);
     CHECK(facts.resources.scratch_bytes == 0);
     CHECK(facts.resources.workgroup_size == 256);
-    CHECK(global_widths(facts, isa::MemoryDirection::load) == std::map<int, std::uint32_t>{{16, 1}});
-    CHECK(global_widths(facts, isa::MemoryDirection::store) == std::map<int, std::uint32_t>{{16, 1}});
-    CHECK(lds_widths(facts) == std::map<int, std::uint32_t>{{16, 2}});
+    CHECK(facts.widths(isa::MemorySpace::global, isa::MemoryDirection::load) == std::map<int, std::uint32_t>{{16, 1}});
+    CHECK(facts.widths(isa::MemorySpace::global, isa::MemoryDirection::store) == std::map<int, std::uint32_t>{{16, 1}});
+    CHECK(facts.widths({isa::MemorySpace::lds}, {isa::MemoryDirection::load, isa::MemoryDirection::store}) ==
+          std::map<int, std::uint32_t>{{16, 2}});
   }
 }
 

@@ -2,7 +2,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"
-#include "gen/reference/expert_check.h"
+#include "gen/reference/index_check.h"
 #include "gen/reference/random_inputs.h"
 #include "gen/spec/math.h"
 #include "tests/errors/expect.h"

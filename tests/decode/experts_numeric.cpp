@@ -1,6 +1,6 @@
 // Experts, executed on both architectures: pairs sorted, products by expert of every kind of weights, sums, and how workgroups meet.
 #include "gen/catalog/catalog.h"
-#include "gen/reference/expert_check.h"
+#include "gen/reference/index_check.h"
 #include "gen/spec/math.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"

@@ -15,56 +15,39 @@ enum class Kind : std::uint8_t {
   alone,     // kernels of its own: copies, rows by index
 };
 
+using Supports = bool(const ggml_tensor& node);
+using BuildRow = kiln::Expr(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
+using Lower = void(GraphBuilder& graph, const ggml_tensor& node);
+
 struct Operation {
   int op = 0; // ggml_op
   Kind kind = Kind::none;
-  bool (*supports)(const ggml_tensor& node) = nullptr;
-  kiln::Expr (*build)(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x) = nullptr; // row
-  void (*lower)(GraphBuilder& graph, const ggml_tensor& node) = nullptr;                           // alone, write
+  Supports* supports = nullptr;
+  BuildRow* build = nullptr; // row
+  Lower* lower = nullptr;    // alone, write
 };
 
 Operation operation_of(const ggml_tensor& node);
 bool supports(const ggml_tensor& node); // right for every input that such a node can have
 
 // ---- ssm_conv.cpp, recurrent.cpp
-bool supports_ssm_conv(const ggml_tensor& node);
-void lower_ssm_conv(GraphBuilder& graph, const ggml_tensor& node);
-bool supports_gated_delta(const ggml_tensor& node);
-void lower_gated_delta(GraphBuilder& graph, const ggml_tensor& node);
-bool supports_ssm_scan(const ggml_tensor& node);
-void lower_ssm_scan(GraphBuilder& graph, const ggml_tensor& node);
+Supports supports_ssm_conv, supports_gated_delta, supports_ssm_scan;
+Lower lower_ssm_conv, lower_gated_delta, lower_ssm_scan;
 
 // ---- row operations (row_ops.cpp, rope.cpp)
-bool supports_norm(const ggml_tensor& node);
-bool supports_soft_max(const ggml_tensor& node);
-bool supports_rope(const ggml_tensor& node);
-bool supports_reduction(const ggml_tensor& node);
-bool supports_argmax(const ggml_tensor& node);
-bool supports_ranks(const ggml_tensor& node);
-bool supports_group_norm(const ggml_tensor& node);
-kiln::Expr build_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_rms_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_l2_norm(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_soft_max(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_sum_rows(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_mean(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_cumsum(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_argmax(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-kiln::Expr build_rope(KernelDraft& draft, const ggml_tensor& node, const kiln::Expr& x);
-void lower_group_norm(GraphBuilder& graph, const ggml_tensor& node);
-void lower_ranks(GraphBuilder& graph, const ggml_tensor& node);
-void lower_sum(GraphBuilder& graph, const ggml_tensor& node);
+Supports supports_norm, supports_soft_max, supports_rope, supports_reduction, supports_argmax, supports_ranks, supports_group_norm;
+BuildRow build_norm, build_rms_norm, build_l2_norm, build_soft_max, build_sum_rows, build_mean, build_cumsum, build_argmax, build_rope;
+Lower lower_group_norm, lower_ranks, lower_sum;
 
 // ---- products (product_ops.cpp)
-bool supports_product(const ggml_tensor& node);
+Supports supports_product, supports_product_by_id;
 ProductSize size_of_product(const ggml_tensor& node);
 bool multiplies_by_matrix(const ggml_tensor& node);
 kiln::Expr build_product(KernelDraft& draft, GraphBuilder& graph, const ggml_tensor& node);
-bool supports_product_by_id(const ggml_tensor& node); // product_id_op.cpp
-void lower_product_by_id(GraphBuilder& graph, const ggml_tensor& node);
+Lower lower_product_by_id; // product_id_op.cpp
 
 // ---- attention (attention_op.cpp)
-bool supports_attention(const ggml_tensor& node);
+Supports supports_attention;
 // What queries are rounded to; nothing if they are copied anyway, to heads of another size.
 std::optional<kiln::DType> type_of_queries(const ggml_tensor& node);
 // `queries` in the order of the result and of that type, if another kernel has made them; else null.
@@ -72,22 +55,8 @@ void lower_attention(GraphBuilder& graph, const ggml_tensor& node, void* queries
 std::vector<float> alibi_slopes(std::int64_t heads, float max_bias); // one factor a head (row_ops.cpp)
 
 // ---- copies (movement_ops.cpp) and rows by index (index_ops.cpp)
-bool supports_copy(const ggml_tensor& node);
-bool supports_movement(const ggml_tensor& node);
-bool supports_im2col(const ggml_tensor& node);
-bool supports_made(const ggml_tensor& node);
-bool supports_get_rows(const ggml_tensor& node);
-bool supports_set_rows(const ggml_tensor& node);
-bool supports_add_id(const ggml_tensor& node);
-void lower_copy(GraphBuilder& graph, const ggml_tensor& node);
-void lower_movement(GraphBuilder& graph, const ggml_tensor& node);
-void lower_concat(GraphBuilder& graph, const ggml_tensor& node);
-void lower_set(GraphBuilder& graph, const ggml_tensor& node);
-void lower_made(GraphBuilder& graph, const ggml_tensor& node);
-void lower_diag_mask(GraphBuilder& graph, const ggml_tensor& node);
-void lower_get_rows(GraphBuilder& graph, const ggml_tensor& node);
-void lower_set_rows(GraphBuilder& graph, const ggml_tensor& node);
-void lower_add_id(GraphBuilder& graph, const ggml_tensor& node);
+Supports supports_copy, supports_movement, supports_im2col, supports_made, supports_get_rows, supports_set_rows, supports_add_id;
+Lower lower_copy, lower_movement, lower_concat, lower_set, lower_made, lower_diag_mask, lower_get_rows, lower_set_rows, lower_add_id;
 
 // The same elements without gaps, and aligned: `view`, or a copy in scratch memory. Indices are moved as they are (index_ops.cpp).
 TensorView dense(GraphBuilder& graph, const TensorView& view);

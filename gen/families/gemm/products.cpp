@@ -2,7 +2,6 @@
 #include "gen/error.h"
 #include "gen/families/gemm/gemm.h"
 #include "gen/families/rowwise/rowwise.h"
-#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include "gen/families/rowwise/cluster.h"
 #include "machine/chip.h"
 #include <algorithm>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace kiln {

@@ -1,7 +1,6 @@
 // Random numbers: Philox 4x32-10 and what is drawn from its bits, written out in operations on i32.
 #include "gen/error.h"
 #include "gen/spec/math.h"
-#include "gen/spec/operations/helpers.h"
 #include <array>
 #include <fmt/format.h>
 

@@ -1,5 +1,4 @@
 // The text of a KernelSpec, read back by recursive descent. docs/guide.md has the grammar; tests/unit/guide.cpp holds it against this.
-#include "gen/error.h"
 #include "gen/spec/attention.h"
 #include "gen/spec/characters.h"
 #include "gen/spec/graph.h"

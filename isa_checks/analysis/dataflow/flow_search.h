@@ -1,12 +1,14 @@
 // FlowSearch: walks the flow graph forward from one instruction until something happens, and keeps the way there. Internal to the
 // data-flow analyses.
 #pragma once
+#include "isa_checks/analysis/dataflow/decided_branches.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/decode/program.h"
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <map>
-#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,18 +16,11 @@ namespace kiln::isa {
 
 enum class FlowStep : std::uint8_t { go_on, stop, found };
 
-// The blocks that a path goes through, the first one holding where it begins.
-using FlowPath = std::vector<std::size_t>;
-
-class DecidedBranches;
-
 class FlowSearch {
 public:
   // `budget`: instructions looked at in all runs together. Hostile code ends there; real kernels stay far below.
-  FlowSearch(const Program& program, const std::vector<Operands>& operands, std::int64_t budget = 50'000'000);
-  ~FlowSearch();
-  FlowSearch(const FlowSearch&) = delete;
-  FlowSearch& operator=(const FlowSearch&) = delete;
+  FlowSearch(const Program& program, const std::vector<Operands>& operands, std::int64_t budget = 50'000'000)
+      : p_(program), operands_(operands), budget_(budget), seen_(program.blocks.size(), 0) {}
 
   bool exhausted() const { return budget_ <= 0; }
 
@@ -35,7 +30,7 @@ public:
   // against what it has decided before is none: the search goes on without it.
   template <class Step> FlowPath run(std::size_t start, unsigned state, Step step) {
     FlowPath path = search(start, state, step, false);
-    if (path.empty() || !excluded(path)) return path;
+    if (path.size() < 2 || !decided().excludes(path)) return path;
     return search(start, state, step, true);
   }
 
@@ -48,21 +43,21 @@ private:
     std::uint32_t facts; // DecidedBranches::Facts at the beginning of the block
   };
 
-  template <class Step> FlowPath search(std::size_t start, unsigned state, Step& step, bool decided) {
-    items_.assign(1, {p_.block_of(start), state, none, decided ? facts_at(p_.block_of(start)) : 0});
+  template <class Step> FlowPath search(std::size_t start, unsigned state, Step& step, bool heeds) {
+    items_.assign(1, {p_.block_of(start), state, none, heeds ? decided().at(p_.block_of(start)) : 0});
     FlowPath path;
     for (std::size_t at = 0; at < items_.size() && path.empty() && !exhausted(); ++at) {
       const std::size_t begin = at == 0 ? start + 1 : p_.blocks[items_[at].block].begin;
-      path = walk(at, begin, step, decided);
+      path = walk(at, begin, step, heeds);
     }
     for (const Item& item : items_) {
       seen_[item.block] = 0;
-      if (decided) entered_.erase(item.block);
+      if (heeds) entered_.erase(item.block);
     }
     return path;
   }
 
-  template <class Step> FlowPath walk(std::size_t at, std::size_t i, Step& step, bool decided) {
+  template <class Step> FlowPath walk(std::size_t at, std::size_t i, Step& step, bool heeds) {
     unsigned state = items_[at].state;
     const Block& block = p_.blocks[items_[at].block];
     for (; i < block.end; ++i) {
@@ -73,7 +68,7 @@ private:
       if (verdict == FlowStep::stop || flow == Flow::call || flow == Flow::indirect) return {};
     }
     for (const std::size_t to : block.successors) {
-      if (decided) {
+      if (heeds) {
         enter_decided(at, to, state);
         continue;
       }
@@ -91,19 +86,31 @@ private:
     return path;
   }
 
-  DecidedBranches& decided(); // made when a path is found
-  bool excluded(const FlowPath& path);
-  std::uint32_t facts_at(std::size_t block);
+  DecidedBranches& decided() { // made when a path is found
+    if (!decided_) decided_.emplace(p_, operands_);
+    return *decided_;
+  }
+
   // Goes on to a block, unless what the path has decided excludes it, or the block was entered with no more facts and no larger
   // state before.
-  void enter_decided(std::size_t at, std::size_t to, unsigned state);
+  void enter_decided(std::size_t at, std::size_t to, unsigned state) {
+    constexpr std::size_t max_entries = 24; // of a block; beyond, it is entered once more with nothing decided
+    auto facts = decided().take(items_[at].facts, items_[at].block, to);
+    if (!facts) return;
+    auto& entered = entered_[to];
+    if (entered.size() >= max_entries) facts = 0;
+    const auto no_less = [&](const auto& before) { return before.first <= state && decided().within(before.second, *facts); };
+    if (std::ranges::any_of(entered, no_less)) return;
+    entered.emplace_back(state, *facts);
+    items_.push_back({to, state, at, *facts});
+  }
 
   const Program& p_;
   const std::vector<Operands>& operands_;
   std::int64_t budget_;
   std::vector<std::uint64_t> seen_; // by block: the states with which it was entered
   std::vector<Item> items_;
-  std::unique_ptr<DecidedBranches> decided_;
+  std::optional<DecidedBranches> decided_;
   std::map<std::size_t, std::vector<std::pair<unsigned, std::uint32_t>>> entered_; // by block: states and facts
 };
 

@@ -24,15 +24,9 @@ void jump(Wave& wave, const Inst& inst) {
   if (inst.target == ~0U) throw Stop("branches to where no instruction of the kernel starts");
   wave.next = inst.target;
 }
-template <bool (*condition)(const Wave&)> void jump_if(Wave& wave, const Inst& inst) {
+template <auto condition> void jump_if(Wave& wave, const Inst& inst) {
   if (condition(wave)) jump(wave, inst);
 }
-bool scc_clear(const Wave& w) { return !w.scc; }
-bool scc_set(const Wave& w) { return w.scc; }
-bool vcc_zero(const Wave& w) { return w.pair(code::vcc) == 0; }
-bool vcc_nonzero(const Wave& w) { return w.pair(code::vcc) != 0; }
-bool exec_zero(const Wave& w) { return w.exec() == 0; }
-bool exec_nonzero(const Wave& w) { return w.exec() != 0; }
 
 void wait_counts(Wave& wave, const Inst& inst) {
   if (wave.in_flight == nullptr) return;
@@ -105,12 +99,12 @@ constexpr Semantics table[] = {
     entry("s_endpgm", end_program),
     entry("s_endpgm_saved", end_program),
     entry("s_branch", jump),
-    entry("s_cbranch_scc0", jump_if<scc_clear>),
-    entry("s_cbranch_scc1", jump_if<scc_set>),
-    entry("s_cbranch_vccz", jump_if<vcc_zero>),
-    entry("s_cbranch_vccnz", jump_if<vcc_nonzero>),
-    entry("s_cbranch_execz", jump_if<exec_zero>),
-    entry("s_cbranch_execnz", jump_if<exec_nonzero>),
+    entry("s_cbranch_scc0", jump_if<[](const Wave& w) { return !w.scc; }>),
+    entry("s_cbranch_scc1", jump_if<[](const Wave& w) { return w.scc; }>),
+    entry("s_cbranch_vccz", jump_if<[](const Wave& w) { return w.pair(code::vcc) == 0; }>),
+    entry("s_cbranch_vccnz", jump_if<[](const Wave& w) { return w.pair(code::vcc) != 0; }>),
+    entry("s_cbranch_execz", jump_if<[](const Wave& w) { return w.exec() == 0; }>),
+    entry("s_cbranch_execnz", jump_if<[](const Wave& w) { return w.exec() != 0; }>),
     entry("s_barrier", barrier),
     entry("s_waitcnt", wait_counts),
     entry("s_nop", nothing),

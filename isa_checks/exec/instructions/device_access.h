@@ -51,9 +51,6 @@ inline bool fills_registers(const Inst& inst, const LaneAccess& op) {
 // The old value becomes the result; `data` and `compare` hold op.bytes bytes.
 std::uint64_t apply_atomic(Atomic atomic, std::uint8_t bytes, std::uint64_t old, std::uint64_t data, std::uint64_t compare);
 
-// A load, store or atomic on LDS through flat addresses that stand for it; `at` holds LDS bytes.
-void flat_lds_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
-
 // What is in flight after a vector memory instruction, and whether it may be a wave's waiting for others.
 void note_in_flight(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at);
 

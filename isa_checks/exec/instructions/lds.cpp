@@ -238,9 +238,6 @@ void swizzle(Wave& wave, const Inst& inst) {
   gather(wave, inst, wave.lanes(inst.src[0].reg), [&](int i) { return swizzle_lane(static_cast<u32>(inst.fields.offset), i); });
 }
 
-template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, &stored<op>}; }
-
 #define KILN_LDS_ATOMIC(name, rtn, width, size, operation)                                                                                 \
   line<LaneAccess{.bytes = size, .atomic = Atomic::operation}>("ds_" name "_" width, atomic),                                              \
       line<LaneAccess{.bytes = size, .atomic = Atomic::operation, .returns = true}>("ds_" rtn "_" width, atomic)

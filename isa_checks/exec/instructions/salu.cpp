@@ -197,23 +197,20 @@ constexpr Semantics arithmetic[] = {
     scalar<shift_add<4>>("s_lshl4_add_u32"),
 };
 
+// A function of two bits, of words, of pairs, and with EXEC.
+#define KILN_LOGIC(name, f)                                                                                                                \
+  sets_scc<logic<f, u32>>("s_" name "_b32"), sets_scc<logic<f, u64>>("s_" name "_b64"),                                                    \
+      entry("s_" name "_saveexec_b64", saveexec<f>, Type::u64, {Type::u64})
+
 constexpr Semantics bits[] = {
-    sets_scc<logic<op_and, u32>>("s_and_b32"),
-    sets_scc<logic<op_and, u64>>("s_and_b64"),
-    sets_scc<logic<op_or, u32>>("s_or_b32"),
-    sets_scc<logic<op_or, u64>>("s_or_b64"),
-    sets_scc<logic<op_xor, u32>>("s_xor_b32"),
-    sets_scc<logic<op_xor, u64>>("s_xor_b64"),
-    sets_scc<logic<op_andn2, u32>>("s_andn2_b32"),
-    sets_scc<logic<op_andn2, u64>>("s_andn2_b64"),
-    sets_scc<logic<op_orn2, u32>>("s_orn2_b32"),
-    sets_scc<logic<op_orn2, u64>>("s_orn2_b64"),
-    sets_scc<logic<op_nand, u32>>("s_nand_b32"),
-    sets_scc<logic<op_nand, u64>>("s_nand_b64"),
-    sets_scc<logic<op_nor, u32>>("s_nor_b32"),
-    sets_scc<logic<op_nor, u64>>("s_nor_b64"),
-    sets_scc<logic<op_xnor, u32>>("s_xnor_b32"),
-    sets_scc<logic<op_xnor, u64>>("s_xnor_b64"),
+    KILN_LOGIC("and", op_and),
+    KILN_LOGIC("or", op_or),
+    KILN_LOGIC("xor", op_xor),
+    KILN_LOGIC("andn2", op_andn2),
+    KILN_LOGIC("orn2", op_orn2),
+    KILN_LOGIC("nand", op_nand),
+    KILN_LOGIC("nor", op_nor),
+    KILN_LOGIC("xnor", op_xnor),
     sets_scc<[](u32 a) -> u32 { return ~a; }>("s_not_b32"),
     sets_scc<[](u64 a) -> u64 { return ~a; }>("s_not_b64"),
     sets_scc<[](u64 a) -> u64 { return whole_quads(a); }>("s_wqm_b64"),
@@ -253,14 +250,6 @@ constexpr Semantics bits[] = {
     scalar<[](bool&, i64 a) -> i32 { return sign_run(a); }>("s_flbit_i32_i64"),
     scalar<[](bool&, u32 a) -> i32 { return static_cast<std::int8_t>(a); }>("s_sext_i32_i8"),
     scalar<[](bool&, u32 a) -> i32 { return static_cast<std::int16_t>(a); }>("s_sext_i32_i16"),
-    entry("s_and_saveexec_b64", saveexec<op_and>, Type::u64, {Type::u64}),
-    entry("s_or_saveexec_b64", saveexec<op_or>, Type::u64, {Type::u64}),
-    entry("s_xor_saveexec_b64", saveexec<op_xor>, Type::u64, {Type::u64}),
-    entry("s_andn2_saveexec_b64", saveexec<op_andn2>, Type::u64, {Type::u64}),
-    entry("s_orn2_saveexec_b64", saveexec<op_orn2>, Type::u64, {Type::u64}),
-    entry("s_nand_saveexec_b64", saveexec<op_nand>, Type::u64, {Type::u64}),
-    entry("s_nor_saveexec_b64", saveexec<op_nor>, Type::u64, {Type::u64}),
-    entry("s_xnor_saveexec_b64", saveexec<op_xnor>, Type::u64, {Type::u64}),
     entry("s_andn1_saveexec_b64", saveexec<reversed_andn2>, Type::u64, {Type::u64}),
     entry("s_orn1_saveexec_b64", saveexec<reversed_orn2>, Type::u64, {Type::u64}),
     entry("s_andn1_wrexec_b64", wrexec<reversed_andn2>, Type::u64, {Type::u64}),

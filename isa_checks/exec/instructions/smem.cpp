@@ -88,29 +88,24 @@ void read_clock(Wave& wave, const Inst& inst) {
 }
 
 template <int count> inline constexpr LaneAccess words{.bytes = static_cast<std::uint8_t>(4 * count)};
-template <int count> constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, &words<count>}; }
-
 template <int count> inline constexpr LaneAccess stored_words{.bytes = static_cast<std::uint8_t>(4 * count), .store = true};
-template <int count> constexpr Semantics stored(std::string_view name, Handler handler) {
-  return {name, handler, {}, &stored_words<count>};
-}
 
 constexpr Semantics table[] = {
-    line<1>("s_load_dword", load<1>),
-    line<2>("s_load_dwordx2", load<2>),
-    line<4>("s_load_dwordx4", load<4>),
-    line<8>("s_load_dwordx8", load<8>),
-    line<16>("s_load_dwordx16", load<16>),
-    line<1>("s_buffer_load_dword", buffer_load<1>),
-    line<2>("s_buffer_load_dwordx2", buffer_load<2>),
-    line<4>("s_buffer_load_dwordx4", buffer_load<4>),
-    line<8>("s_buffer_load_dwordx8", buffer_load<8>),
-    line<16>("s_buffer_load_dwordx16", buffer_load<16>),
-    stored<1>("s_store_dword", store<1>),
-    stored<2>("s_store_dwordx2", store<2>),
-    stored<4>("s_store_dwordx4", store<4>),
-    line<2>("s_memtime", read_clock),
-    line<2>("s_memrealtime", read_clock),
+    line<words<1>>("s_load_dword", load<1>),
+    line<words<2>>("s_load_dwordx2", load<2>),
+    line<words<4>>("s_load_dwordx4", load<4>),
+    line<words<8>>("s_load_dwordx8", load<8>),
+    line<words<16>>("s_load_dwordx16", load<16>),
+    line<words<1>>("s_buffer_load_dword", buffer_load<1>),
+    line<words<2>>("s_buffer_load_dwordx2", buffer_load<2>),
+    line<words<4>>("s_buffer_load_dwordx4", buffer_load<4>),
+    line<words<8>>("s_buffer_load_dwordx8", buffer_load<8>),
+    line<words<16>>("s_buffer_load_dwordx16", buffer_load<16>),
+    line<stored_words<1>>("s_store_dword", store<1>),
+    line<stored_words<2>>("s_store_dwordx2", store<2>),
+    line<stored_words<4>>("s_store_dwordx4", store<4>),
+    line<words<2>>("s_memtime", read_clock),
+    line<words<2>>("s_memrealtime", read_clock),
 };
 
 } // namespace

@@ -10,28 +10,15 @@ using Index = std::unordered_map<std::string_view, const Semantics*>;
 
 Index make_index(bool fnuz) {
   Index index;
-  for (const SemanticsTable table : {f32_table(),
-                                     f64_table(),
-                                     f16_table(),
-                                     integer_table(),
-                                     compare_table(),
-                                     convert_table(),
-                                     fp8_table(fnuz),
-                                     scaled_convert_table(),
-                                     packed_table(),
-                                     rare_table(),
-                                     cross_lane_table(),
-                                     matrix_table(fnuz),
-                                     scalar_arithmetic_table(),
-                                     scalar_bits_table(),
-                                     scalar_compare_table(),
-                                     control_table(),
-                                     scalar_memory_table(),
-                                     vector_memory_table(),
-                                     lds_table(),
-                                     lds_transpose_table(),
-                                     gpr_index_table()})
+  const auto add = [&](SemanticsTable table) {
     for (const Semantics& s : table) index.emplace(s.name, &s);
+  };
+  for (GetTable* const table :
+       {f32_table, f64_table, f16_table, integer_table, compare_table, convert_table, scaled_convert_table, packed_table, rare_table,
+        cross_lane_table, scalar_arithmetic_table, scalar_bits_table, scalar_compare_table, control_table, scalar_memory_table,
+        vector_memory_table, lds_table, lds_transpose_table, gpr_index_table})
+    add(table());
+  for (GetTargetTable* const table : {fp8_table, matrix_table}) add(table(fnuz));
   return index;
 }
 

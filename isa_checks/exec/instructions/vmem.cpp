@@ -1,11 +1,42 @@
 // flat_, global_ and scratch_ instructions: addresses. The table of what each moves, buffer_ instructions too.
 #include "isa_checks/exec/instructions/device_access.h"
+#include "isa_checks/exec/instructions/lds_access.h"
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/stop.h"
+#include "isa_checks/exec/sanitisers/lds_tracking.h"
 #include <bit>
+#include <cstring>
 
 namespace kiln::exec {
 namespace {
+
+void atomic_one(Wave& wave, const Inst& inst, const LaneAccess& op, std::byte* host, int lane) {
+  const u32* const data = wave.lanes(inst.src[1].reg);
+  u64 old = 0;
+  if (host != nullptr) {
+    std::memcpy(&old, host, op.bytes);
+    const u64 first = lane_word(data, lane, op.bytes);
+    const u64 compare = op.atomic == Atomic::cmpswap ? lane_word(data + op.bytes / 4 * lane_count, lane, op.bytes) : 0;
+    const u64 now = apply_atomic(op.atomic, op.bytes, old, first, compare);
+    std::memcpy(host, &now, op.bytes);
+  }
+  if (inst.fields.sc0) // returns the old value
+    set_lane_word(wave.lanes(inst.dst.reg), lane, op.bytes, old);
+}
+
+// A load, store or atomic on LDS through flat addresses that stand for it; `at` holds LDS bytes.
+void flat_lds_access(Wave& wave, const Inst& inst, const LaneAccess& op, const WaveAddresses& at) {
+  const bool atomic = op.atomic != Atomic::none;
+  if (atomic) track_lds_atomic(wave, inst, op, at);
+  else if (op.store) track_lds_write(wave, inst, op, at, inst.src[1].reg);
+  else track_lds_read(wave, inst, op, at, inst.dst.reg);
+  for_each_lane(at.mask, [&](int i) {
+    std::byte* const host = lds_bytes(wave, inst, at.lane[i], op.bytes, i, "a flat access of ");
+    if (atomic) atomic_one(wave, inst, op, host, i);
+    else if (op.store) store_one(host, wave.lanes(inst.src[1].reg), i, op);
+    else load_one(host, wave.lanes(inst.dst.reg), i, op);
+  });
+}
 
 constexpr std::uint16_t no_saddr = 0x7f;
 
@@ -66,15 +97,10 @@ void access(Wave& wave, const Inst& inst) {
   note_in_flight(wave, inst, op, at);
 }
 
-template <LaneAccess op> inline constexpr LaneAccess stored = op;
-template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler = access) {
-  return {name, handler, {}, &stored<op>};
-}
-
 // One operation under its four prefixes.
 #define KILN_VMEM(name, ...)                                                                                                               \
-  line<LaneAccess{__VA_ARGS__}>("global_" name), line<LaneAccess{__VA_ARGS__}>("flat_" name),                                              \
-      line<LaneAccess{__VA_ARGS__}>("scratch_" name), line<LaneAccess{__VA_ARGS__}>("buffer_" name, buffer_access)
+  line<LaneAccess{__VA_ARGS__}>("global_" name, access), line<LaneAccess{__VA_ARGS__}>("flat_" name, access),                              \
+      line<LaneAccess{__VA_ARGS__}>("scratch_" name, access), line<LaneAccess{__VA_ARGS__}>("buffer_" name, buffer_access)
 // The atomics on whole numbers.
 #define KILN_ATOMIC(name, operation)                                                                                                       \
   KILN_VMEM("atomic_" name, .bytes = 4, .atomic = Atomic::operation),                                                                      \
@@ -103,13 +129,13 @@ constexpr Semantics table[] = {
     KILN_VMEM("store_dwordx2", .bytes = 8, .store = true),
     KILN_VMEM("store_dwordx3", .bytes = 12, .store = true),
     KILN_VMEM("store_dwordx4", .bytes = 16, .store = true),
-    line<LaneAccess{.bytes = 1, .to_lds = true}>("global_load_lds_ubyte"),
-    line<LaneAccess{.bytes = 1, .sign = true, .to_lds = true}>("global_load_lds_sbyte"),
-    line<LaneAccess{.bytes = 2, .to_lds = true}>("global_load_lds_ushort"),
-    line<LaneAccess{.bytes = 2, .sign = true, .to_lds = true}>("global_load_lds_sshort"),
-    line<LaneAccess{.bytes = 4, .to_lds = true}>("global_load_lds_dword"),
-    line<LaneAccess{.bytes = 12, .to_lds = true}>("global_load_lds_dwordx3"),
-    line<LaneAccess{.bytes = 16, .to_lds = true}>("global_load_lds_dwordx4"),
+    line<LaneAccess{.bytes = 1, .to_lds = true}>("global_load_lds_ubyte", access),
+    line<LaneAccess{.bytes = 1, .sign = true, .to_lds = true}>("global_load_lds_sbyte", access),
+    line<LaneAccess{.bytes = 2, .to_lds = true}>("global_load_lds_ushort", access),
+    line<LaneAccess{.bytes = 2, .sign = true, .to_lds = true}>("global_load_lds_sshort", access),
+    line<LaneAccess{.bytes = 4, .to_lds = true}>("global_load_lds_dword", access),
+    line<LaneAccess{.bytes = 12, .to_lds = true}>("global_load_lds_dwordx3", access),
+    line<LaneAccess{.bytes = 16, .to_lds = true}>("global_load_lds_dwordx4", access),
     KILN_ATOMIC("swap", swap),
     KILN_ATOMIC("cmpswap", cmpswap),
     KILN_ATOMIC("add", add),

@@ -2,6 +2,7 @@
 #pragma once
 #include "isa_checks/exec/machine/wave.h"
 #include <cstdint>
+#include <string_view>
 
 namespace kiln::exec {
 
@@ -46,6 +47,10 @@ struct LaneAccess {
   bool returns = false;         // LDS atomics: the _rtn form
   std::uint8_t pair_stride = 0; // LDS read2 and write2: bytes a unit of offset
 };
+
+// The line of an instruction table for what moves `op`.
+template <LaneAccess op> inline constexpr LaneAccess stored = op;
+template <LaneAccess op> constexpr Semantics line(std::string_view name, Handler handler) { return {name, handler, {}, &stored<op>}; }
 
 struct WaveAddresses {
   alignas(64) std::uint64_t lane[lane_count];

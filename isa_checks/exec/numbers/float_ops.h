@@ -44,15 +44,24 @@ template <class T> inline T median(T a, T b, T c) {
 }
 template <class T> inline T median_integer(T a, T b, T c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
+// The closest number of an integer type.
+template <class T> inline T saturate(std::int64_t x) {
+  return static_cast<T>(std::clamp<std::int64_t>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+}
+
 // Truncates toward zero and saturates; NaN gives 0.
 template <class I, class F> inline I saturating(F x) {
   constexpr F top = static_cast<F>(9223372036854775808.0); // 2^63, above every type used here
   static_assert(sizeof(I) <= 4);
   if (x != x) return 0;
-  const F limited = std::min(std::max(x, -top / 2), top / 2);
-  const auto wide = static_cast<std::int64_t>(limited);
-  constexpr std::int64_t low = std::numeric_limits<I>::min(), high = std::numeric_limits<I>::max();
-  return static_cast<I>(wide < low ? low : wide > high ? high : wide);
+  return saturate<I>(static_cast<std::int64_t>(std::min(std::max(x, -top / 2), top / 2)));
+}
+
+// `old` with its byte `at` replaced by `x` rounded to 0 to 255.
+inline std::uint32_t insert_byte(float x, std::uint32_t at, std::uint32_t old) {
+  const int shift = static_cast<int>(8 * (at & 3U));
+  const std::uint32_t byte = x != x ? 0U : static_cast<std::uint32_t>(std::nearbyint(std::clamp(x, 0.0F, 255.0F)));
+  return (old & ~(0xffU << shift)) | byte << shift;
 }
 
 inline float flush(float x) { return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0F, x) : x; }

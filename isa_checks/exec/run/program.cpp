@@ -5,7 +5,6 @@
 #include "isa_checks/exec/instructions/tables.h"
 #include "isa_checks/exec/machine/matrix.h"
 #include "isa_checks/exec/machine/memory_ops.h"
-#include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/numbers/numeric.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
 #include <algorithm>
@@ -205,28 +204,16 @@ void memory_operands(Inst& inst) {
   inst.dst = {.kind = InstOperand::vector, .type = Type::u32, .reg = data_register(f, f.dst)};
 }
 
-// The kinds of instructions, as the executor tells them apart. It counts the end of a program as a branch, and sleeping as wait states.
+// The classes of instructions, as the executor tells them apart. It counts the end of a program as a branch, and sleeping as wait states.
 InstClass class_of(const isa::Instruction& from) {
-  using enum isa::InstructionClass;
-  switch (from.kind) {
-  case valu:
-  case packed:
-  case dot: return InstClass::valu;
-  case trans: return InstClass::trans;
-  case mfma: return InstClass::matrix;
-  case salu: return from.mnemonic.starts_with("s_set_gpr_idx") ? InstClass::other : InstClass::salu;
-  case smem: return from.mnemonic.starts_with("s_dcache") ? InstClass::other : InstClass::smem;
-  case vmem_load:
-  case vmem_store:
-  case vmem_atomic: return InstClass::vmem;
-  case lds: return InstClass::lds;
-  case branch: return InstClass::branch;
-  case wait: return InstClass::wait;
-  case nop: return InstClass::nop;
-  case barrier: return InstClass::barrier;
-  case other: break;
-  }
-  return from.mnemonic.starts_with("s_endpgm") ? InstClass::branch : from.mnemonic == "s_sleep" ? InstClass::nop : InstClass::other;
+  static constexpr InstClass counted[] = {
+#define KILN_INSTRUCTION_CLASS(name, counted, action) InstClass::counted,
+#include "isa_checks/decode/instruction_classes.def"
+  };
+  const std::string_view m = from.mnemonic;
+  if (m.starts_with("s_set_gpr_idx") || m.starts_with("s_dcache")) return InstClass::other;
+  if (m.starts_with("s_endpgm")) return InstClass::branch;
+  return m == "s_sleep" ? InstClass::nop : counted[static_cast<std::size_t>(from.kind)];
 }
 
 Inst make_inst(const isa::Instruction& from, const isa::TargetFacts& target) {

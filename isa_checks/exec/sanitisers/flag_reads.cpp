@@ -1,7 +1,6 @@
 // Following what an LDS instruction returns to the branches that depend on it.
 #include "isa_checks/exec/sanitisers/flag_reads.h"
 #include "isa_checks/analysis/dataflow/register_set.h"
-#include "isa_checks/exec/machine/memory_ops.h"
 #include <algorithm>
 #include <map>
 #include <string_view>

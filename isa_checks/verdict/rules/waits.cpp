@@ -1,7 +1,6 @@
 // WAIT001 to WAIT007: what loops wait for, and when.
 #include "isa_checks/analysis/dataflow/path_time.h"
 #include "isa_checks/analysis/readers.h"
-#include "isa_checks/analysis/waits/wait_state.h"
 #include "isa_checks/verdict/rules/rules.h"
 #include "isa_checks/verdict/rules/select.h"
 #include <algorithm>

@@ -45,7 +45,4 @@ public:
   virtual void put(const std::string& /*key*/, const EntryFiles& /*files*/) {} // nothing in a layer that is only read
 };
 
-// All that the options name, in the order in which they are asked. One that cannot be used is an event and left out.
-std::vector<std::unique_ptr<CacheLayer>> make_layers(const CacheOptions& options, const std::shared_ptr<EventLog>& events);
-
 } // namespace kiln

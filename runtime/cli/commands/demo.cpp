@@ -46,6 +46,7 @@ Outcome execute(const KernelSpec& spec, BuiltKernel built) {
 }
 
 std::vector<std::string> table_row(const Outcome& outcome) {
+  using enum isa::MemorySpace;
   const BuiltKernel& built = outcome.built;
   const isa::KernelFacts& facts = built.facts;
   return {built.object.name,
@@ -54,8 +55,8 @@ std::vector<std::string> table_row(const Outcome& outcome) {
           fmt::format("{}", facts.resources.vgprs),
           fmt::format("{}", facts.resources.scratch_bytes),
           fmt::format("{:g}", facts.occupancy.waves_per_simd),
-          isa::widths_text(global_widths(facts, isa::MemoryDirection::load)),
-          isa::widths_text(global_widths(facts, isa::MemoryDirection::store)),
+          isa::widths_text(facts.widths({global, flat, buffer}, {isa::MemoryDirection::load})),
+          isa::widths_text(facts.widths({global, flat, buffer}, {isa::MemoryDirection::store})),
           fmt::format("{:.0f}", outcome.instructions),
           outcome.verdict};
 }

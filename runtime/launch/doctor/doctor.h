@@ -37,4 +37,8 @@ struct DoctorSources {
 // Looks, and changes nothing. Never throws because of what it finds.
 std::vector<DoctorLine> examine(const DoctorSources& sources);
 
+// "gfx942" of each node of the driver's topology that is a GPU, in its order, without HIP. `root` is "/", but in tests. Without a
+// driver: none.
+std::vector<std::string> driver_archs(const std::filesystem::path& root);
+
 } // namespace kiln

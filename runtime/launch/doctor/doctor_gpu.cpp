@@ -3,7 +3,6 @@
 #include "gen/plan/target.h"
 #include "runtime/compile/rocm_folders.h"
 #include "runtime/launch/doctor/doctor_lines.h"
-#include "runtime/launch/doctor/driver_gpus.h"
 #include "runtime/launch/hip/hip.h"
 #include "runtime/launch/hip/known_bugs.h"
 #include <algorithm>
@@ -32,6 +31,19 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) list.push_back(at->path());
   std::ranges::sort(list);
   return list;
+}
+
+// Those of /sys/class/kfd/kfd/topology/nodes/N/properties.
+std::vector<std::string> driver_archs(const std::filesystem::path& root) {
+  std::vector<std::string> archs;
+  for (const std::filesystem::path& node : folders_in(root / "sys/class/kfd/kfd/topology/nodes")) {
+    std::ifstream stream(node / "properties");
+    std::string key;
+    for (std::uint64_t value = 0; stream >> key >> value;)
+      if (key == "gfx_target_version" && value != 0) // 90402 is gfx942: two digits each of major, minor, stepping
+        archs.push_back(fmt::format("gfx{}{:x}{:x}", value / 10000, value / 100 % 100, value % 100));
+  }
+  return archs;
 }
 
 std::string variable(const DoctorSources& sources, std::string_view name) {

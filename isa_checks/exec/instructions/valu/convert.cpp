@@ -18,12 +18,6 @@ i16 normalized_signed(float x) { return static_cast<i16>(round_even(std::clamp(x
 u16 normalized_unsigned(float x) { return static_cast<u16>(round_even(std::clamp(x != x ? 0.0F : x, 0.0F, 1.0F) * 65535.0F)); }
 u16 bits(i16 x) { return static_cast<u16>(x); }
 
-u32 pack_byte(float x, u32 at, u32 old) {
-  const int shift = static_cast<int>(8 * (at & 3U));
-  const u32 byte = x != x ? 0U : static_cast<u32>(round_even(std::clamp(x, 0.0F, 255.0F)));
-  return (old & ~(0xffU << shift)) | byte << shift;
-}
-
 constexpr Semantics table[] = {
     exact<[](float x) { return saturating<i32>(x); }>("v_cvt_i32_f32"),
     exact<[](float x) { return saturating<u32>(x); }>("v_cvt_u32_f32"),
@@ -65,7 +59,7 @@ constexpr Semantics table[] = {
     lanes<[](i32 a, i32 b) {
       return Pair16{static_cast<u16>(std::clamp(a, -32768, 32767)), static_cast<u16>(std::clamp(b, -32768, 32767))};
     }>("v_cvt_pk_i16_i32"),
-    lanes<pack_byte>("v_cvt_pk_u8_f32"),
+    lanes<insert_byte>("v_cvt_pk_u8_f32"),
 };
 
 } // namespace

@@ -20,9 +20,6 @@ Carry sub(u32 a, u32 b, bool c) {
   const u64 difference = static_cast<u64>(a) - b - (c ? 1U : 0U);
   return {static_cast<u32>(difference), difference >> 32 != 0};
 }
-template <class T> T saturate(i64 x) {
-  return static_cast<T>(std::clamp<i64>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-}
 u32 bit_field(u32 x, u32 offset, u32 width) {
   offset &= 31U;
   width &= 31U;

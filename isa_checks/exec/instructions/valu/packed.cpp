@@ -9,9 +9,6 @@ namespace {
 template <class T, auto F> Pair16 each(Pair16 a, Pair16 b) {
   return {static_cast<u16>(F(static_cast<T>(a.lo), static_cast<T>(b.lo))), static_cast<u16>(F(static_cast<T>(a.hi), static_cast<T>(b.hi)))};
 }
-template <class T> T saturate(i64 x) {
-  return static_cast<T>(std::clamp<i64>(x, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
-}
 constexpr auto add = [](i32 a, i32 b) { return a + b; };
 constexpr auto sub = [](i32 a, i32 b) { return a - b; };
 constexpr auto low = [](i32 a, i32 b) { return std::min(a, b); };

@@ -60,11 +60,6 @@ u16 saturate_pair(u32 x) {
   const auto byte = [](u32 half) { return static_cast<u32>(std::clamp<int>(static_cast<i16>(half), 0, 255)); };
   return static_cast<u16>(byte(x) | byte(x >> 16) << 8);
 }
-u32 insert_byte(float x, u32 at, u32 old) {
-  const int shift = static_cast<int>(8 * (at & 3U));
-  const u32 byte = x != x ? 0U : static_cast<u32>(round_even(std::clamp(x, 0.0F, 255.0F)));
-  return (old & ~(0xffU << shift)) | byte << shift;
-}
 
 // Cube maps: which of x, y, z is the major axis; the later one wins a tie.
 enum class Axis : std::uint8_t { x, y, z };
