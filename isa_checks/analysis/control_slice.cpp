@@ -95,7 +95,7 @@ private:
         (r.vector() && reads_other_lanes(i) ? wanted.elsewhere : wanted.here).set(r);
   }
 
-  // Of a store: what it stores is the first operand of buffers, of others all vector registers behind the address.
+  // What a store stores: the first operand of buffers, of others all vector registers behind the address.
   static bool is_stored_value(const Instruction& i, const Operands& o, RegisterRange range) {
     const bool buffer = i.memory->space == MemorySpace::buffer;
     const auto is = [&](std::size_t k) { return o[k].is(Operand::Kind::registers) && o[k].registers == range; };
@@ -125,7 +125,7 @@ private:
   std::vector<Wanted> out_;                  // by block: behind it
 };
 
-// Where control goes to places that are not known, or registers are, everything is wanted.
+// Otherwise everything is wanted: control goes to places, or registers are, that are not known.
 bool can_be_followed(const Program& p) {
   return !p.function && p.calls == 0 && p.indirect_branches == 0 && p.wild_branches == 0 &&
          std::ranges::none_of(p.instructions, [](const Instruction& i) { return i.mnemonic.starts_with("s_set_gpr_idx"); });

@@ -7,7 +7,7 @@
 
 namespace kiln::isa {
 
-// By instruction: 1 when nothing that decides depends on its results. Of a memory instruction the results are what it loads, or what it
+// By instruction: 1 when nothing that decides depends on its results. The results of a memory instruction are what it loads, or what it
 // leaves in memory; its addresses always decide. Matrix instructions are never wanted: their results are taken to decide nothing.
 // `stores_decide`: what is stored to device memory may be loaded again by an instruction whose results are wanted. Without it, the caller
 // makes sure that those load from memory that the launch does not write.

@@ -105,7 +105,7 @@ Recorder::GroupState& Recorder::state_of(const Wave& wave) {
   return groups_[latest_];
 }
 
-// Of the instruction that the wave is at on the one before it in the program; found out once.
+// Whether the instruction that the wave is at depends on the one before it in the program; found out once.
 bool Recorder::depends_on_previous(const Wave& wave) {
   if (depends_.empty()) {
     depends_.resize(wave.program.size());
