@@ -42,3 +42,23 @@ TEST_CASE("each term grows with what it stands for") {
   CHECK(cost.stream >= large.workgroups * large.far_bytes / chip.hbm_tbs / 1e3);
   CHECK(cost.stream < 1.3 * large.workgroups * large.far_bytes / chip.hbm_tbs / 1e3);
 }
+
+TEST_CASE("workgroups that begin together leave a pause before the next ones' loads, once") {
+  const Target gfx942 = target("gfx942");
+  const auto longer = [&](double rounds) { // for 400 ns more of what follows the loads
+    Demand d{.workgroups = 16 * 304,
+             .waves = 4,
+             .per_cu = 16 / rounds,
+             .far_bytes = 1 << 16,
+             .fill_bytes = 1 << 16,
+             .loaded = 1 << 16,
+             .in_flight = 1 << 16,
+             .chain_ns = 100};
+    const double before = cost_of(d, gfx942.chip()).total();
+    d.chain_ns += 400;
+    return cost_of(d, gfx942.chip()).total() - before;
+  };
+  CHECK(longer(1) == doctest::Approx(400).epsilon(0.05));
+  CHECK(longer(2) == doctest::Approx(800).epsilon(0.05));
+  CHECK(longer(4) == doctest::Approx(800).epsilon(0.05));
+}

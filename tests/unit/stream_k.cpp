@@ -1,6 +1,8 @@
 // The partition of steps over workgroups and its inverse: every step has one workgroup, and both forms of the inverse find it.
+#include "templates/attention_config.h"
 #include "templates/stream_k_config.h"
 #include <algorithm>
+#include <cmath>
 #include <doctest/doctest.h>
 #include <random>
 
@@ -87,4 +89,18 @@ TEST_CASE("stream-K: counters and places of the workspace do not overlap") {
   CHECK(space.counter_bytes() == 768); // 133 words, in multiples of 256 bytes
   CHECK(space.bytes() == 768 + 65 * 2 * 12 * 8);
   CHECK(StreamKSpace{.workgroups = 0}.bytes() == 0);
+}
+
+TEST_CASE("short items of attention are whole, long ones are cut into about the square root of their steps") {
+  const AttentionConfig c{.heads = 64, .kv_heads = 8, .workgroups = 256};
+  const auto active = [&](unsigned steps, unsigned items) {
+    return c.active_workgroups(steps * items, items, std::sqrt(static_cast<float>(steps)), 256.0F / static_cast<float>(items));
+  };
+  CHECK(active(16, 128) == 128);
+  CHECK(active(16, 32) == 32);
+  CHECK(active(17, 32) == 128); // four each
+  CHECK(active(16, 8) == 32);   // few items
+  CHECK(active(64, 128) == 256);
+  CHECK(active(1, 1024) == 256);
+  CHECK(active(0, 16) == 1);
 }
