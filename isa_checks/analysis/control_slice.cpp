@@ -76,7 +76,8 @@ private:
     if (is_atomic(i)) results = true;
     else if (is_store(i) || (i.memory && i.memory->to_lds)) results = written_memory_decides(*i.memory);
     else results = results || std::ranges::any_of(i.use.writes(), [&](RegisterRange w) { return wanted.any(w); });
-    for (const RegisterRange w : i.use.writes()) wanted.here.clear(w);
+    if (i.mnemonic.find("_d16") == std::string::npos) // the other half stays
+      for (const RegisterRange w : i.use.writes()) wanted.here.clear(w);
     if (results || i.memory) want_sources(i, results, wanted);
     return results;
   }
@@ -128,7 +129,9 @@ private:
 // Otherwise everything is wanted: control goes to places, or registers are, that are not known.
 bool can_be_followed(const Program& p) {
   return !p.function && p.calls == 0 && p.indirect_branches == 0 && p.wild_branches == 0 &&
-         std::ranges::none_of(p.instructions, [](const Instruction& i) { return i.mnemonic.starts_with("s_set_gpr_idx"); });
+         std::ranges::none_of(p.instructions, [](const Instruction& i) {
+           return i.mnemonic.starts_with("s_set_gpr_idx") || i.mnemonic.starts_with("s_movrel");
+         });
 }
 
 } // namespace

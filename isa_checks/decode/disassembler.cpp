@@ -108,8 +108,11 @@ bool begins_result(Text m, const Operands& o) {
   return std::ranges::any_of(parts, [m](Text part) { return m.starts_with(part); }) && o.modifiers.find("op_sel:") == Text::npos;
 }
 
-// What LLVM does not describe: SDWA that keeps the rest of its result, and halves that op_sel names.
+// What LLVM does not describe: bits and conditional moves of scalar registers, a sum in place, SDWA that keeps the rest of its result, and
+// halves that op_sel names.
 bool keeps_result(Text m, const Operands& o) {
+  if (m.starts_with("s_bitset") || m.starts_with("s_cmov") || m.starts_with("v_pk_fmac")) return true;
+  if (!m.starts_with("v_")) return false;
   if (o.modifiers.find("UNUSED_PRESERVE") != Text::npos) return true;
   return o.modifiers.find("op_sel:") != Text::npos && (m.find("_f16") != Text::npos || m.find("16_e64") != Text::npos);
 }
@@ -129,7 +132,7 @@ public:
     const llvm::MCInstrDesc& opcode = instructions_.get(inst.getOpcode());
     const Operands operands = operands_of(instruction);
     const Text m = instruction.mnemonic;
-    const bool begins = begins_result(m, operands), vector = m.starts_with("v_"), scalar = m.starts_with("s_");
+    const bool begins = begins_result(m, operands), scalar = m.starts_with("s_");
     for (const bool kept : {true, false}) // what is written and kept in part comes first
       for (unsigned i = 0; i < inst.getNumOperands(); ++i) {
         if (!inst.getOperand(i).isReg() || kept != (opcode.getOperandConstraint(i, llvm::MCOI::TIED_TO) >= 0)) continue;
@@ -137,7 +140,7 @@ public:
         if (i < opcode.getNumDefs()) use.write(range);
         else if (!kept || !begins) use.read(range);
       }
-    if (vector && keeps_result(m, operands))
+    if (keeps_result(m, operands))
       for (const RegisterRange range : use.writes()) use.read(range);
     for (const auto implicit : opcode.implicit_uses()) {
       const RegisterRange range = ranges_[implicit];

@@ -112,6 +112,9 @@ TEST_CASE("results that addresses, EXEC and branches depend on are wanted") {
   CHECK(is_wanted("v_cmp_eq_u32 vcc, v1, v0", "s_and_saveexec_b64 s[8:9], vcc"));
   CHECK(is_wanted("s_mov_b32 s4, 0", store));
   CHECK_FALSE(is_wanted("s_mov_b32 s8, 0", "v_add_u32 v1, s8, v1\n" + store));
+  CHECK(is_wanted("s_mov_b32 s4, 0", "s_bitset1_b32 s4, 7\n" + store));
+  CHECK(is_wanted("s_mov_b32 s4, 0", "s_cmov_b32 s4, s9\n" + store));
+  CHECK(is_wanted("v_mov_b32 v0, 0", "global_load_short_d16 v0, v1, s[8:9]\n" + store));
 }
 
 TEST_CASE("a write under fewer lanes leaves the value of the others wanted") {
