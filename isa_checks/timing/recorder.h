@@ -13,7 +13,7 @@ struct StoresDecide {};
 
 class Recorder : public exec::Observer {
 public:
-  // `unwanted` as in exec::ExecOptions. Where stores do not decide, a load whose results are wanted throws StoresDecide when it reads
+  // `unwanted` as in exec::ExecOptions. If stores do not decide, a load whose results are wanted throws StoresDecide when it reads
   // memory that the launch may write.
   Recorder(std::string_view kernel, int waves, const exec::Grid& grid, std::uint64_t max_steps, std::span<const std::uint8_t> unwanted,
            bool stores_decide)

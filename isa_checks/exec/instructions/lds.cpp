@@ -32,7 +32,7 @@ void count_banks(Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   c.lds_ideal += passes.ideal;
 }
 
-// Of all lanes, whether on or off.
+// Whether all lanes, on or off, access the workgroup's LDS.
 bool lies_in_lds(const Wave& wave, const LaneAccess& op, const WaveAddresses& at) {
   return *std::ranges::max_element(at.lane) + op.bytes <= wave.group->lds.size();
 }
