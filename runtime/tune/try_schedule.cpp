@@ -16,12 +16,12 @@ namespace {
 // How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
 // simulating takes about half a microsecond of the host each: 3e5 take as long as a compile. `./dev bench schedule` counts what it gains:
 // where HBM or the lines that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs.
-// Between methods it is wrong by more than within one.
+// Between methods it is as wrong as where something else bounds.
 struct Worth {
   double behind, slots;
 };
 constexpr Worth bound_by_hbm{.behind = 1.002, .slots = 5e5}, bound_by_lines{.behind = 1.03, .slots = 2e5},
-    others{.behind = 1.1, .slots = 6e6}, another_method{.behind = 1.15, .slots = 6e6};
+    others{.behind = 1.15, .slots = 6e6};
 
 const Worth& worth_of(std::string_view bound) {
   return bound == "HBM" ? bound_by_hbm : bound == "lines that L1 waits for" ? bound_by_lines : others;
@@ -58,7 +58,7 @@ bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const
   const std::string_view bound = cost_of(*demand, target.chip()).bound_by;
   const auto method = plan.family->method;
   const bool is_another = bound != "HBM" && method != nullptr && std::ranges::find(kept, method(other), method) == kept.end();
-  const Worth& worth = is_another ? another_method : worth_of(bound);
+  const Worth& worth = is_another ? others : worth_of(bound);
   return demand->workgroups * demand->waves * demand->instructions <= worth.slots &&
          nominal_cost(plan, other, target) <= worth.behind * nominal_cost(plan, first, target);
 }
