@@ -21,7 +21,7 @@ struct Worth {
   double behind, slots;
 };
 constexpr Worth bound_by_hbm{.behind = 1.002, .slots = 5e5}, bound_by_lines{.behind = 1.03, .slots = 2e5},
-    others{.behind = 1.15, .slots = 6e6};
+    others{.behind = 1.15, .slots = 1.2e7};
 
 const Worth& worth_of(std::string_view bound) {
   return bound == "HBM" ? bound_by_hbm : bound == "lines that L1 waits for" ? bound_by_lines : others;
