@@ -20,7 +20,7 @@ namespace {
 struct Worth {
   double behind, slots;
 };
-constexpr Worth bound_by_hbm{.behind = 1.002, .slots = 5e5}, bound_by_lines{.behind = 1.03, .slots = 2e5},
+constexpr Worth bound_by_hbm{.behind = 1.001, .slots = 2e5}, bound_by_lines{.behind = 1.03, .slots = 2e5},
     others{.behind = 1.15, .slots = 1.2e7};
 
 const Worth& worth_of(std::string_view bound) {
