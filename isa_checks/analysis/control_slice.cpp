@@ -126,7 +126,7 @@ private:
   std::vector<Wanted> out_;                  // by block: behind it
 };
 
-// Otherwise everything is wanted: control goes to places, or registers are, that are not known.
+// Whether it is known where control goes and which registers are meant. Else everything but products is wanted.
 bool can_be_followed(const Program& p) {
   return !p.function && p.calls == 0 && p.indirect_branches == 0 && p.wild_branches == 0 &&
          std::ranges::none_of(p.instructions, [](const Instruction& i) {
