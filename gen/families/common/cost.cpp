@@ -8,6 +8,9 @@ namespace kiln {
 namespace {
 
 constexpr double simds = simds_per_cu;
+// By the simulation of 300 products: the share of the last turn of a ring that is left to do when the last data come, for one load that is
+// late holds up those behind it.
+constexpr double left_at_end = 0.25;
 constexpr double busy_together = 6; // the power of the norm that joins the times of what may bound a stream
 
 bool has_products(const Plan& plan) {
@@ -28,10 +31,11 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
                waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
   const double crowd = waited_for * std::min(1.0, w.workgroups / cus),
                crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
+  const double path = ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), l1 = ns(on_a_cu * w.register_bytes / chip.l1_bytes_per_cycle);
   const std::array<std::pair<double, std::string_view>, 5> bounds{
       {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
-       {ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), "a CU's path from L2"},
-       {ns(on_a_cu * w.register_bytes / chip.l1_bytes_per_cycle), "L1"},
+       {path, "a CU's path from L2"},
+       {l1, "L1"},
        {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes,
         "lines that L1 waits for"},
        {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};
@@ -41,8 +45,10 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   cost.start = chip.floor_ns + ns(chip.scalar_load_cycles) + chip.hbm_latency_ns;
   const double trips = w.in_flight > 0 ? std::max(1.0, w.loaded / w.in_flight) : 0;
   const double launch = ns(std::min(w.workgroups, cus * w.per_cu) * w.waves / chip.xcds); // a wave a cycle and XCD
+  // A stage is loaded anew once it has come and is used: beyond the latency a turn of the ring takes the time of one stage.
+  const double refills = w.stage_share * std::max(path, l1);
   const double by_latency =
-      launch + rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
+      launch + refills + rounds * (w.chain_ns + chip.hbm_latency_ns * trips + ns(wave_cycles)) - chip.hbm_latency_ns - w.chain_ns;
   // What is nearly as busy as the busiest makes that wait.
   double together = std::pow(std::max(0.0, by_latency), busy_together);
   for (const auto& [time, name] : bounds) together += std::pow(std::max(0.0, time), busy_together);
@@ -51,7 +57,8 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const double in_step = std::min(1.0, rounds - 1) * (w.chain_ns + chip.hbm_latency_ns);
   cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns + in_step;
   cost.bound_by = by_latency > most.first ? "latency" : most.second;
-  cost.exit = ns(chip.store_ack_cycles) + w.exit_ns;
+  const double steps_left = w.stage_share > 0 ? left_at_end * ns(wave_cycles) / trips : 0;
+  cost.exit = ns(chip.store_ack_cycles) + steps_left + w.exit_ns;
   return cost;
 }
 

@@ -22,6 +22,7 @@ struct Demand {
   double loaded = 0;         // bytes into registers
   double written = 0;        // bytes
   double in_flight = 0;      // loaded bytes that are in flight at a time
+  double stage_share = 0;    // of those, what a stage of a ring holds; 0: there is no ring
   double instructions = 0;   // of a wave, in issue slots of four cycles
   double matrix_cycles = 0;  // of a wave
   double chain_ns = 0;       // of waits that follow each other and overlap with nothing: reductions, meetings of segments

@@ -49,8 +49,13 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
                                  ? (c.row_tiles() + c.loaded_row_tiles()) * (c.loads + (c.a.plain() ? 0 : 1)) + 2 + 4.5 * c.b_loads()
                                  : 0;                                                 // a barrier, and lanes exchange words
   const double dots = c.method == GemmMethod::dot ? 4.0 * c.rows * converted / 8 : 0; // a register of both holds two numbers
-  return dots + through_lds + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
+  const double exchanged =
+      c.whole_lines() && !c.shares_rows() ? 6 * loads : 0; // of two words 4 moves and 8 with DPP, as LLVM 21 makes them
+  return exchanged + dots + through_lds + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
 }
+
+// By the simulation of 300 products: how far between the latencies of L2 and HBM that of A's lines lies, for they come behind B's.
+constexpr double behind_far = 0.5;
 
 // By the simulation of 24 products with 64 to 128 rows on four chips: the share of a step's other instructions that no matrix instruction
 // hides, and of B's bytes that a further block of rows finds in L2 no more.
@@ -145,15 +150,18 @@ long long first_step(const GemmConfig& c, long long group) { return group * (c.s
 // Steps of a workgroup as its waves take them: whole turns of the ring in every segment, at whose end all wait for the slowest. A turn
 // that is not whole loads its last step again, and so does a wave without steps.
 struct Turns {
-  double added = 0;  // by the waves that each segment waits for, of the busiest workgroup
-  double loaded = 0; // the mean over the workgroups
+  double added = 0;                 // by the waves that each segment waits for, of the busiest workgroup
+  double loaded = 0;                // the mean over the workgroups
+  double segments = 1, sharers = 1; // the most of a workgroup, and the most workgroups of a tile
 };
 Turns turns_of(const GemmConfig& c) {
   Turns result;
   const long long tile = c.steps_per_tile(), unit = c.wave_unit();
+  long long last_tile = -1;
+  double sharers = 0; // of that tile, so far
   for (long long group = 0; group < c.workgroups; ++group) {
     const long long end = first_step(c, group + 1);
-    double added = 0;
+    double added = 0, segments = 0;
     for (long long at = first_step(c, group); at < end;) {
       const long long count = std::min(end - at, tile - at % tile), units = (count + unit - 1) / unit;
       long long most = 0;
@@ -164,9 +172,14 @@ Turns turns_of(const GemmConfig& c) {
         result.loaded += static_cast<double>(std::max(1LL, (own + c.stages - 1) / c.stages) * c.stages) / c.workgroups;
       }
       added += static_cast<double>(most);
+      ++segments;
+      sharers = at / tile == last_tile ? sharers + 1 : 1;
+      last_tile = at / tile;
+      result.sharers = std::max(result.sharers, sharers);
       at += count;
     }
     result.added = std::max(result.added, added);
+    result.segments = std::max(result.segments, segments);
   }
   return result;
 }
@@ -204,15 +217,15 @@ double add_waves_ns(const GemmConfig& c, const machine::Chip& chip) {
 
 // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
 // collects all, a few parts at a time. The way of a store and a load there and back that sees it; the count was under way before.
-void add_meetings(Demand& w, const GemmConfig& c, double steps, bool several, const machine::Chip& chip) {
-  const double published = 8.0 * c.rows * c.tile_n * c.products, sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1;
+void add_meetings(Demand& w, const GemmConfig& c, double sharers, bool several, const machine::Chip& chip) {
+  const double published = 8.0 * c.rows * c.tile_n * c.products;
   const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
-  const double write = published / chip.l1_bytes_per_cycle / chip.clock_ghz + c.workgroups * published / chip.write_tbs / 1e3;
+  const double own = published / chip.l1_bytes_per_cycle / chip.clock_ghz, write = own + c.workgroups * published / chip.write_tbs / 1e3;
   const double read =
       (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
   w.exit_ns = write + meet + read;
   // A run that has more than one tile meets others behind its first part; behind the last one it is the end of the launch.
-  if (several) w.chain_ns += write + meet;
+  if (several) w.chain_ns += own + meet;
 }
 
 } // namespace
@@ -228,8 +241,11 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   const double steps = static_cast<double>(c.steps()) / c.workgroups; // of a workgroup
   const double most = std::ceil(steps / c.run_unit()) * c.run_unit();
   const double loaders = c.has_producers() ? c.b_producers : c.waves;
-  const Turns turns = c.has_producers() ? Turns{.added = std::ceil(most / loaders), .loaded = steps} : turns_of(c);
-  const double segments = !takes_whole_parts(c) ? std::ceil((most - 1) / c.steps_per_tile()) + 1 : std::ceil(most / c.steps_per_tile());
+  const Turns turns = c.has_producers() ? Turns{.added = std::ceil(most / loaders),
+                                                .loaded = steps,
+                                                .segments = std::ceil(most / c.steps_per_tile()),
+                                                .sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1}
+                                        : turns_of(c);
   Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
   w.per_cu = std::max(1, std::min(max_waves_per_simd * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
   w.far_bytes = steps * c.b_loads() * c.column_waves() * access_bytes * (1 + block_misses * (c.row_blocks - 1)) / c.row_blocks;
@@ -237,17 +253,19 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
   const double requested = turns.loaded / steps; // for a step, as turns that are not whole load the last one again
   const double on_a_cu = std::min(w.per_cu, std::ceil(static_cast<double>(c.workgroups) / chip.cus));
+  const double l2_ns = chip.l2_latency_cycles / chip.clock_ghz, a_latency_ns = l2_ns + behind_far * (chip.hbm_latency_ns - l2_ns);
   const double step_ns = on_a_cu * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes / chip.fill_bytes_per_cycle / chip.clock_ghz;
   const double again = requests_of_a_line(lost.b, loads_a_line(c) * requested, step_ns, chip.hbm_latency_ns),
-               a_again = requests_of_a_line(lost.a, a_loads_a_line(c) * requested, step_ns, chip.l2_latency_cycles / chip.clock_ghz);
+               a_again = requests_of_a_line(lost.a, a_loads_a_line(c) * requested, step_ns, a_latency_ns);
   // Rows that are staged are read once for a segment, or for all tiles of a workgroup that has them whole.
-  const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : segments) * c.max_steps();
+  const double read_steps = !c.staged ? steps : (takes_whole_parts(c) ? 1 : turns.segments) * c.max_steps();
   const double a_bytes = read_steps * (rows + (c.a.norm_parts > 0 ? 1 : 0)) * c.step_bytes() * c.a.bits / c.b.bits;
   w.fill_bytes = again * steps * c.b_loads() * c.column_waves() * access_bytes + a_again * a_bytes;
   // A line has the scales of a row for many steps: where L1 loses it, each step asks for it anew.
   if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
   w.register_bytes = turns.loaded * c.column_waves() * step_register_bytes(c, rows);
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  w.stage_share = 1 / std::min<double>(c.stages, turns.added);
   w.written = all_rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = turns.added * step_slots(c, target, a);
   w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
@@ -256,9 +274,9 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
     w.fill_bytes *= crowded_lines;
     for (double* const term : {&w.loaded, &w.instructions, &w.matrix_cycles}) *term *= crowded_groups;
   }
-  if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : segments, chip);
-  w.chain_ns += segments * add_waves_ns(c, chip) / on_a_cu;
-  if (c.splits()) add_meetings(w, c, steps, segments > 1, chip);
+  if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : turns.segments, chip);
+  w.chain_ns += turns.segments * add_waves_ns(c, chip) / on_a_cu;
+  if (c.splits()) add_meetings(w, c, turns.sharers, turns.segments > 1, chip);
   return w;
 }
 

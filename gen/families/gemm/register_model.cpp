@@ -12,6 +12,7 @@ constexpr int max_in_all = 224;              // ring and accumulators; the rest 
 constexpr int max_loaded = 216;              // by the ring: 220 were copied
 constexpr int max_with_group_sums = 192;     // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
 constexpr int max_exchanged = 88;            // by the ring, if lanes also exchange what they have of whole lines: 96 spilled on gfx950
+constexpr int max_exchanged_and_summed = 72; // the same where the products of a token's experts are added: 80 spilled
 constexpr int max_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
 
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
@@ -73,7 +74,7 @@ bool fits_registers(const GemmConfig& c) {
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= max_beside_accumulators;
   if (c.block_scaled() && !c.shares_rows())
     return loaded_vgprs(c) + scale_vgprs(c) + accumulator_vgprs(c) <= max_with_group_sums &&
-           (!c.whole_lines() || loaded_vgprs(c) <= max_exchanged);
+           (!c.whole_lines() || loaded_vgprs(c) <= (c.experts.sums ? max_exchanged_and_summed : max_exchanged));
   return ring_vgprs(c) + accumulator_vgprs(c) <= max_in_all && loaded_vgprs(c) <= max_loaded;
 }
 
