@@ -132,7 +132,7 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
 // How often a line is requested of L2 that has several loads, a step apart: once if L1 keeps it, and while it is on its way. Both are
 // assumptions of the simulation, so that whole lines, which need neither, are taken where the two would be equal.
 double requests_of_a_line(double lost, double loads, double step_ns, double latency_ns) {
-  constexpr double at_least = 0.05; // 0.05 to 0.25 give the same figures at 76 points of `./dev bench schedule`; 0 would be halves on ties
+  constexpr double at_least = 0.15; // 0.05 to 0.25 cost the same at 623 points of `./dev bench schedule`; less takes halves at close calls
   return 1 + lost * std::max(at_least, 1 - latency_ns / step_ns) * (loads - 1);
 }
 
