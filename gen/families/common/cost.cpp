@@ -8,7 +8,7 @@ namespace kiln {
 namespace {
 
 constexpr double simds = simds_per_cu;
-// By the simulation of 300 products: the share of the last turn of a ring that is left to do when the last data come, for one load that is
+// By the simulation of 500 products: the share of the last turn of a ring that is left to do when the last data come, for one load that is
 // late holds up those behind it.
 constexpr double left_at_end = 0.25;
 constexpr double busy_together = 6; // the power of the norm that joins the times of what may bound a stream
@@ -31,12 +31,13 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
                waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
   const double crowd = waited_for * std::min(1.0, w.workgroups / cus),
                crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
+  const double near_ns = ns(chip.l2_latency_cycles) + w.near_lost * (chip.hbm_latency_ns - ns(chip.l2_latency_cycles));
   const double path = ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), l1 = ns(on_a_cu * w.register_bytes / chip.l1_bytes_per_cycle);
   const std::array<std::pair<double, std::string_view>, 5> bounds{
       {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
        {path, "a CU's path from L2"},
        {l1, "L1"},
-       {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * ns(chip.l2_latency_cycles)) / chip.max_missing_bytes,
+       {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * near_ns) / chip.max_missing_bytes,
         "lines that L1 waits for"},
        {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);

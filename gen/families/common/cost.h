@@ -18,6 +18,7 @@ struct Demand {
   double per_cu = 1;         // workgroups that a CU has room for at once
   double far_bytes = 0;      // that come from HBM
   double fill_bytes = 0;     // that take the path from L2 to the CU: those, what other workgroups have loaded too, and what L1 lost
+  double near_lost = 0;      // of those that are not far, the share that takes as long as far ones, for L2 lost it
   double register_bytes = 0; // of L1's path to registers: 64 for each half of a line that a load touches
   double loaded = 0;         // bytes into registers
   double written = 0;        // bytes

@@ -54,8 +54,11 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
   return exchanged + dots + through_lds + 1.5 * loads + step_matrix_cycles(c, target) / 16 + c.row_tiles() + 1.5 + unpack + scales;
 }
 
-// By the simulation of 300 products: how far between the latencies of L2 and HBM that of A's lines lies, for they come behind B's.
+// By the simulation of 500 products: how far between the latencies of L2 and HBM that of A's lines lies, for they come behind B's.
 constexpr double behind_far = 0.5;
+// By the same, how far a line of A waits that L2 has lost, of the way from L2's latency to HBM's: MALL has it, and one workgroup asked
+// first.
+constexpr double first_waits = 0.3;
 
 // By the simulation of 24 products with 64 to 128 rows on four chips: the share of a step's other instructions that no matrix instruction
 // hides, and of B's bytes that a further block of rows finds in L2 no more.
@@ -132,7 +135,7 @@ LostByL1 lost_by_l1(const GemmConfig& c, int rows) {
 // How often a line is requested of L2 that has several loads, a step apart: once if L1 keeps it, and while it is on its way. Both are
 // assumptions of the simulation, so that whole lines, which need neither, are taken where the two would be equal.
 double requests_of_a_line(double lost, double loads, double step_ns, double latency_ns) {
-  constexpr double at_least = 0.15; // 0.05 to 0.25 cost the same at 623 points of `./dev bench schedule`; less takes halves at close calls
+  constexpr double at_least = 0.15; // 0.05 to 0.25 cost the same at 621 points of `./dev bench schedule`; less takes halves at close calls
   return 1 + lost * std::max(at_least, 1 - latency_ns / step_ns) * (loads - 1);
 }
 
@@ -184,6 +187,17 @@ Turns turns_of(const GemmConfig& c) {
   return result;
 }
 
+// The share of A's lines that L2 has lost when they are asked for. Workgroups that begin where tiles do go along k together: each line is
+// asked for by all of an XCD at about the same time, and once more in their next tile; in between B passes through L2. Before the first
+// tile all of A was asked for ahead (rows_ahead_loads). Workgroups whose runs begin anywhere ask for a line again and again, so L2 keeps
+// it.
+double rows_lost_by_l2(const GemmConfig& c, const Turns& turns, double far_bytes, const machine::Chip& chip) {
+  if (!takes_whole_parts(c) && turns.segments > 1) return 0;
+  const double passes = std::max(1.0, static_cast<double>(c.steps()) / c.workgroups / c.steps_per_tile());
+  const double between = c.workgroups * far_bytes / chip.xcds / passes, kept = machine::l2_bytes;
+  return (std::max(0.0, 1 - kept / between) + (between > kept ? passes - 1 : 0)) / passes;
+}
+
 // Rows of A that a tile has; loads of others read the last one again, from L1.
 double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& sizes) {
   const Dim& m = plan.products.front().a.memory.shape()[0];
@@ -216,13 +230,15 @@ double add_waves_ns(const GemmConfig& c, const machine::Chip& chip) {
 }
 
 // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
-// collects all, a few parts at a time. The way of a store and a load there and back that sees it; the count was under way before.
+// collects all, a few parts at a time. Equal parts come all at once, and the lines that its L1 waits for bound it. The way of a store and a
+// load there and back that sees it; the count was under way before.
 void add_meetings(Demand& w, const GemmConfig& c, double sharers, bool several, const machine::Chip& chip) {
   const double published = 8.0 * c.rows * c.tile_n * c.products;
   const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
   const double own = published / chip.l1_bytes_per_cycle / chip.clock_ghz, write = own + c.workgroups * published / chip.write_tbs / 1e3;
   const double read =
-      (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns + sharers * published / chip.fill_bytes_per_cycle / chip.clock_ghz;
+      (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns +
+      sharers * published * (several ? 1 / chip.fill_bytes_per_cycle / chip.clock_ghz : chip.hbm_latency_ns / chip.max_missing_bytes);
   w.exit_ns = write + meet + read;
   // A run that has more than one tile meets others behind its first part; behind the last one it is the end of the launch.
   if (several) w.chain_ns += own + meet;
@@ -265,6 +281,7 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
   w.register_bytes = turns.loaded * c.column_waves() * step_register_bytes(c, rows);
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
+  w.near_lost = first_waits * rows_lost_by_l2(c, turns, w.far_bytes, chip);
   w.stage_share = 1 / std::min<double>(c.stages, turns.added);
   w.written = all_rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = turns.added * step_slots(c, target, a);
