@@ -14,14 +14,14 @@ namespace kiln {
 namespace {
 
 // How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
-// simulating takes about half a microsecond of the host each: 3e5 take as long as a compile. `./dev bench schedule` counts what it gains:
+// simulating takes half to one microsecond of the host each: 3e5 take as long as a compile. `./dev bench schedule` counts what it gains:
 // where HBM or the lines that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs.
-// Between methods it is as wrong as where something else bounds.
+// Between methods it is as wrong as where something else bounds, but every large product has another method, and few are bound by that.
 struct Worth {
   double behind, slots;
 };
-constexpr Worth bound_by_hbm{.behind = 1.001, .slots = 2e5}, bound_by_lines{.behind = 1.03, .slots = 2e5},
-    others{.behind = 1.15, .slots = 1.2e7};
+constexpr Worth bound_by_hbm{.behind = 1.001, .slots = 2e5}, bound_by_lines{.behind = 1.01, .slots = 2e5},
+    of_another_method{.behind = 1.15, .slots = 2e6}, others{.behind = 1.15, .slots = 5e6};
 
 const Worth& worth_of(std::string_view bound) {
   return bound == "HBM" ? bound_by_hbm : bound == "lines that L1 waits for" ? bound_by_lines : others;
@@ -52,13 +52,14 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
 bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const Schedule> kept, const Schedule& other) {
   const Schedule& first = kept.front();
   const std::vector<RunTimeSizes> sizes = nominal_sizes(plan);
-  if (sizes.size() > 1) return false;
+  const bool by_expert = std::ranges::any_of(plan.products, &Product::by_expert); // how many rows an expert has only the launch says
+  if (sizes.size() > 1 || by_expert) return false;
   const std::optional<Demand> demand = plan.family->demand(plan, first, target, sizes.front());
   if (!demand) return false;
   const std::string_view bound = cost_of(*demand, target.chip()).bound_by;
   const auto method = plan.family->method;
   const bool is_another = bound != "HBM" && method != nullptr && std::ranges::find(kept, method(other), method) == kept.end();
-  const Worth& worth = is_another ? others : worth_of(bound);
+  const Worth& worth = is_another ? of_another_method : worth_of(bound);
   return demand->workgroups * demand->waves * demand->instructions <= worth.slots &&
          nominal_cost(plan, other, target) <= worth.behind * nominal_cost(plan, first, target);
 }
