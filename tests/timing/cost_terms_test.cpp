@@ -23,6 +23,8 @@ TEST_CASE("each term grows with what it stands for") {
   CHECK(total([](Demand& d) { d.chain_ns = 500; }) > least + 400);
   CHECK(total([](Demand& d) { d.exit_ns = 500; }) == doctest::Approx(least + 500));
   CHECK(total([](Demand& d) { d.matrix_cycles = 8000; }) > least);
+  CHECK(total([](Demand& d) { d.stage_share = 1; }) > total([](Demand& d) { d.stage_share = 0.1; }));
+  CHECK(total([](Demand& d) { d.fill_bytes *= 8, d.near_lost = 0.3; }) > total([](Demand& d) { d.fill_bytes *= 8; }));
   CHECK(total([](Demand& d) { d.in_flight /= 8; }) > least + 2 * chip.hbm_latency_ns);
   CHECK(total([](Demand& d) { d.far_bytes *= 8, d.fill_bytes *= 8; }) > total([](Demand& d) { d.fill_bytes *= 8; }));
   // The same bytes on a quarter of the CUs, and on all of them.

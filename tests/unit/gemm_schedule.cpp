@@ -65,3 +65,23 @@ TEST_CASE("a tile so narrow that it reads A more often than L1 keeps up with doe
   const auto most = std::ranges::max_element(configs, {}, a_for_b);
   CHECK(a_for_b(configs.front()) < a_for_b(*most));
 }
+
+TEST_CASE("equal parts of tiles meet at the end alone, and go along k together, so that L2 loses rows of A") {
+  const Target gfx950 = target("gfx950");
+  const auto demand_of = [&](std::int64_t n, std::int64_t k, int tile_n, int workgroups) {
+    const Plan plan = make_plan(
+        KernelSpec("gemm").output("c", f32, matmul_nt(input("a", gfx950.fp8(), {64, k}), input("b", gfx950.fp8(), {n, k}))), gfx950);
+    const std::string set = std::to_string(workgroups), columns = std::to_string(tile_n);
+    const Schedule schedule =
+        with_overrides(candidates(plan, gfx950).front(), {"method=matrix", "tile_n=" + columns, "workgroups=" + set}, plan, gfx950);
+    return *plan.family->demand(plan, schedule, gfx950, nominal_sizes(plan).front());
+  };
+  const Demand thirds = demand_of(2112, 7168, 32, 198), crossing = demand_of(2112, 7168, 32, 200); // of 66 tiles
+  CHECK(thirds.chain_ns < 0.5 * crossing.chain_ns);
+  CHECK(thirds.exit_ns > 0);
+  CHECK(demand_of(2112, 7168, 32, 66).exit_ns == 0);
+  // B takes 117 MB through eight L2s of 4 MiB.
+  CHECK(demand_of(7168, 16384, 32, 224).near_lost > 0.1);
+  CHECK(demand_of(7168, 16384, 32, 256).near_lost == 0);
+  CHECK(demand_of(2112, 7168, 32, 66).near_lost == 0);
+}
