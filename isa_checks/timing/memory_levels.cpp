@@ -111,6 +111,8 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
+  for (const Buffer& b : record.buffers)
+    requesters_.push_back(b.sharers.together != 0 ? xcds_of(b.sharers) : std::min<double>(active_xcds, b.sharing()));
   count_pollers();
 }
 
@@ -125,22 +127,37 @@ void MemoryLevels::count_pollers() {
     }
 }
 
+// XCDs that have a workgroup of a group, the mean over the groups.
+double MemoryLevels::xcds_of(const Sharers& sharers) const {
+  const auto xcds = static_cast<std::uint32_t>(xcds_);
+  const std::uint32_t groups = record_.workgroups / sharers.together;
+  std::vector<bool> has(std::size_t{groups} * xcds);
+  for (std::uint32_t n = 0; n < record_.workgroups; ++n) has[std::size_t{sharers.group_of(n)} * xcds + n % xcds] = true;
+  return static_cast<double>(std::ranges::count(has, true)) / groups;
+}
+
 // The line as this workgroup has it, and how many XCDs request it. A workgroup that was not recorded has its share of the buffers that
 // workgroups do not share, further on than the one that it is like. If that one's lines have those of others between them, they stay as far
 // apart as they are, at a place that nobody else has. Lines that one workgroup reads alone stay its own, in the set where they would be:
-// workgroups whose work begins and ends within a tile are only about as far apart as their share.
+// workgroups whose work begins and ends within a tile are only about as far apart as their share. Each group has its own of the lines that
+// some share.
 std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
   constexpr std::uint64_t nobodys = 1ULL << 40; // beyond all lines, and of the same set as 0
   for (std::size_t i = 0; i < record_.buffers.size(); ++i) {
     const Buffer& b = record_.buffers[i];
     if (line < b.first_line || line >= b.end_line) continue;
-    const double sharers = std::min<double>(xcds_, b.sharing());
-    if (number == like.number || b.sharing() >= 1.5) return {line, sharers};
+    const LineSpan span = like.spans.empty() ? LineSpan{} : like.spans[i];
+    if (b.sharers.together != 0 && record_.recorded.size() < record_.workgroups) {
+      const std::uint32_t group = b.sharers.group_of(number);
+      const auto begin = b.first_line + static_cast<std::uint64_t>(b.touched * b.sharers.together / record_.workgroups * group);
+      return {begin + line - span.first + nobodys * (group + 1ULL), requesters_[i]};
+    }
+    if (number == like.number || b.sharing() >= 1.5) return {line, requesters_[i]};
     const double share = b.touched / record_.workgroups; // lines of a workgroup
-    const std::uint64_t span = like.spans.empty() ? 0 : like.spans[i], after = number - like.number;
-    if (static_cast<double>(span) > 1.5 * share + 2) return {line + after * span + nobodys * (like.number + 1), sharers};
+    const std::uint64_t after = number - like.number;
+    if (static_cast<double>(span.count) > 1.5 * share + 2) return {line + after * span.count + nobodys * (like.number + 1), requesters_[i]};
     const std::uint64_t moved = line + static_cast<std::uint64_t>(share * static_cast<double>(after));
-    return {b.sharing() < read_once ? moved + nobodys * (number + 1ULL) : moved, sharers};
+    return {b.sharing() < read_once ? moved + nobodys * (number + 1ULL) : moved, requesters_[i]};
   }
   return {line, 1};
 }

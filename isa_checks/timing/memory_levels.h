@@ -108,6 +108,7 @@ private:
   static void put_in_l1(Cu& cu, std::uint64_t key, double ready);
   double far_load(double now, const Miss& miss);
   double write_back(double now, double bytes);
+  double xcds_of(const Sharers& sharers) const;
   void count_pollers();
 
   const Chip& chip_;
@@ -119,6 +120,7 @@ private:
   bool from_hbm_;
   std::vector<Cu> cus_;
   L2 l2_lines_;
+  std::vector<double> requesters_; // XCDs that request a line, by buffer
   SharedQueue l2_, mall_, hbm_, write_;
   double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes per cycle, of this XCD
   InFlight far_;                                                           // bytes beyond L2

@@ -48,6 +48,9 @@ struct PredictOptions {
   bool changes = true;                          // run again for what-ifs
   bool spans = false;                           // keep a timeline of one CU
   std::uint64_t max_steps = max_recorded_steps; // of one execution, where the launch is recorded for the prediction
+  // RecordOptions::xcds, which takes a quarter of the time. The workgroups of other XCDs are taken to be like those of the first: to
+  // compare schedules, not to state a time.
+  bool one_xcd = false;
 };
 
 // What the measured time may be, as shares of the predicted one: nine of ten launches of this kind that were measured lie between.

@@ -8,10 +8,13 @@
 #include "isa_checks/error.h"
 #include "isa_checks/timing/recorder.h"
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
-#include <numeric>
+#include <map>
 #include <ranges>
+#include <set>
 
 namespace kiln::timing {
 namespace {
@@ -79,10 +82,36 @@ bool may_wait_for_others(const std::vector<Code>& code) {
   return std::ranges::any_of(code, [](const Code& c) { return c.for_device && c.action == Action::load; });
 }
 
-std::vector<uint32_t> all_of(uint32_t workgroups) {
-  std::vector<uint32_t> numbers(workgroups);
-  std::iota(numbers.begin(), numbers.end(), 0U);
+// One of so many, from the first.
+std::vector<uint32_t> one_of(uint32_t xcds, uint32_t workgroups) {
+  std::vector<uint32_t> numbers;
+  for (uint32_t n = 0; n < workgroups; n += xcds) numbers.push_back(n);
   return numbers;
+}
+
+// Those of the first XCD, and the first few of the second, which may share a tile with the last of the first.
+std::vector<uint32_t> first_xcd(uint32_t xcds, uint32_t workgroups) {
+  constexpr uint32_t few = 4;
+  std::vector<uint32_t> numbers = one_of(xcds, workgroups);
+  for (uint32_t n = 1; n < std::min(few * xcds, workgroups); n += xcds) numbers.push_back(n);
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+// Whether all that workgroups of the first XCD publish was read by one that was executed: else what collects it is missing.
+bool all_is_read(const Record& r, uint32_t xcds) {
+  std::set<std::array<uint32_t, 3>> read;
+  for (const Workgroup& w : r.recorded)
+    for (const Awaited& a : w.awaited) read.insert({a.workgroup, a.wave, a.step});
+  for (const Workgroup& w : r.recorded | std::views::filter([&](const Workgroup& g) { return g.number % xcds == 0; }))
+    for (uint32_t wave = 0; wave < w.waves.size(); ++wave)
+      for (uint32_t step = 0; step < w.waves[wave].size(); ++step) {
+        const Step& s = w.waves[wave][step];
+        const Code& code = r.code[s.code];
+        const bool publishes = code.for_device && code.action == Action::store && s.access != none && w.accesses[s.access].lines != 0;
+        if (publishes && !read.contains({w.number, wave, step})) return false;
+      }
+  return true;
 }
 
 // What executions may leave out, as they are recorded for the places that are accessed and not for what is computed.
@@ -101,8 +130,7 @@ std::vector<Workgroup> run(const isa::CodeObject& object, std::string_view kerne
   options.check_waits = options.check_undefined = options.check_races = options.check_hazards = options.measure = false;
   options.observer = &recorder;
   options.unwanted = slice.unwanted;
-  options.in_turns = may_wait_for_others(code) &&
-                     uint64_t{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] * static_cast<uint64_t>(waves) <= max_in_turns;
+  options.in_turns = may_wait_for_others(code) && only.size() * static_cast<uint64_t>(waves) <= max_in_turns;
   const exec::ExecResult result = exec::execute(object, kernel, grid, arguments, memory, options);
   if (!result.completed || !result.defects.empty())
     throw isa::Error(fmt::format("kernel {}", kernel),
@@ -185,8 +213,34 @@ void measure_spans(Workgroup& w, const std::vector<Buffer>& buffers) {
     uint64_t first = b.end_line, end = b.first_line;
     for (const uint64_t line : w.lines)
       if (line >= b.first_line && line < b.end_line) first = std::min(first, line), end = std::max(end, line + 1);
-    w.spans.push_back(end > first ? end - first : 0);
+    w.spans.push_back(end > first ? LineSpan{first, end - first} : LineSpan{});
   }
+}
+
+// Whether the recorded workgroups begin at the same line where they are of one group, and at others where they are not.
+bool agree(const Sharers& sharers, const std::vector<Workgroup>& recorded, std::size_t buffer) {
+  std::map<uint32_t, uint64_t> begins; // by group
+  std::set<uint64_t> places;
+  for (const Workgroup& w : recorded) {
+    const auto [found, fresh] = begins.emplace(sharers.group_of(w.number), w.spans[buffer].first);
+    if (found->second != w.spans[buffer].first) return false;
+    places.insert(found->second);
+  }
+  return places.size() == begins.size();
+}
+
+// Several rows of tiles: tiles of a column follow each other, in all or on their XCD, or lie a row apart.
+Sharers sharers_of(const Record& r, std::size_t buffer) {
+  constexpr std::size_t enough = 4; // recorded workgroups that tell
+  constexpr double whole = 0.02;    // how far from a whole number what was counted may be, of it: ends of rows may lie in one line
+  const double sharing = r.buffers[buffer].sharing();
+  const auto together = static_cast<uint32_t>(std::lround(sharing));
+  if (r.recorded.size() < enough || together < 2 || together >= r.workgroups || std::abs(sharing - together) > whole * together) return {};
+  const auto place = [&](const Workgroup& w) { return w.spans[buffer].first; };
+  const auto next = std::ranges::find(std::next(r.recorded.begin()), r.recorded.end(), place(r.recorded.front()), place);
+  const uint32_t row = r.workgroups / together;
+  const Sharers sharers{.apart = next == r.recorded.end() ? row : std::min(row, next->number), .together = together};
+  return r.workgroups % (sharers.apart * together) == 0 && agree(sharers, r.recorded, buffer) ? sharers : Sharers{};
 }
 
 // Whether all begin at one place of the lines that they share. Else they take those in orders of their own.
@@ -219,26 +273,15 @@ double matrix_flops(const Record& r, const std::vector<isa::Instruction>& instru
   return sum * r.workgroups / static_cast<double>(r.recorded.size());
 }
 
-} // namespace
-
-const Workgroup& Record::representative_of(uint32_t number) const {
-  const auto after = std::ranges::upper_bound(recorded, number, {}, &Workgroup::number);
-  return after == recorded.begin() ? *after : *std::prev(after);
-}
-
-Record record(const isa::CodeObject& object, std::string_view name, const exec::Grid& grid, std::span<const std::byte> arguments,
-              exec::Memory& memory, uint64_t max_steps) {
-  const isa::Kernel& kernel = object.kernel(name);
-  const isa::TargetFacts& target = object.target();
-  isa::Disassembler disassembler(target);
-  const isa::Program program = isa::build_program(kernel, disassembler);
-  const std::vector<isa::Instruction>& instructions = program.instructions;
+// What is known before anything is executed.
+Record of_launch(const isa::Kernel& kernel, const isa::TargetFacts& target, const std::vector<isa::Instruction>& instructions,
+                 const exec::Grid& grid) {
   Record r;
-  r.kernel = name;
+  r.kernel = kernel.name;
   for (const isa::Instruction& i : instructions) r.code.push_back(code_of(i, target));
   const uint32_t items = grid.workgroup_size[0] * grid.workgroup_size[1] * grid.workgroup_size[2];
   r.workgroups = grid.workgroups[0] * grid.workgroups[1] * grid.workgroups[2];
-  if (r.workgroups == 0) throw isa::Error(fmt::format("kernel {}", name), "a launch of no workgroups", "give sizes of 1 or more");
+  if (r.workgroups == 0) throw isa::Error(fmt::format("kernel {}", r.kernel), "a launch of no workgroups", "give sizes of 1 or more");
   r.waves = static_cast<int>((items + wave_size - 1) / wave_size);
   const auto lds = static_cast<int>(kernel.descriptor.group_segment_bytes + grid.dynamic_lds);
   r.workgroups_per_cu =
@@ -247,9 +290,43 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
           {.vgprs = static_cast<int>(kernel.descriptor.vgprs), .sgprs = 0, .lds_bytes = lds, .workgroup_size = static_cast<int>(items)})
           .workgroups_per_cu;
   if (r.workgroups_per_cu == 0)
-    throw isa::Error(fmt::format("kernel {}", name),
+    throw isa::Error(fmt::format("kernel {}", r.kernel),
                      fmt::format("no CU has room for a workgroup of {} work items and {} bytes of LDS", items, lds),
                      "launch fewer work items or less LDS");
+  return r;
+}
+
+// Workgroups that wait for each other: those of one XCD if they are enough, else all.
+template <class RunOnly> void run_together(Record& r, uint32_t xcds, const RunOnly& run_only) {
+  if (xcds > 1) {
+    try {
+      run_only(first_xcd(xcds, r.workgroups));
+      if (all_is_read(r, xcds)) {
+        r.xcds = xcds;
+        return;
+      }
+    } catch (const isa::Error&) { // they wait for others
+    }
+  }
+  run_only(one_of(1, r.workgroups));
+}
+
+} // namespace
+
+const Workgroup& Record::representative_of(uint32_t number) const {
+  const auto after = std::ranges::upper_bound(recorded, number, {}, &Workgroup::number);
+  return after == recorded.begin() ? *after : *std::prev(after);
+}
+
+Record record(const isa::CodeObject& object, std::string_view name, const exec::Grid& grid, std::span<const std::byte> arguments,
+              exec::Memory& memory, const RecordOptions& options) {
+  const uint64_t max_steps = options.max_steps;
+  const isa::Kernel& kernel = object.kernel(name);
+  const isa::TargetFacts& target = object.target();
+  isa::Disassembler disassembler(target);
+  const isa::Program program = isa::build_program(kernel, disassembler);
+  const std::vector<isa::Instruction>& instructions = program.instructions;
+  Record r = of_launch(kernel, target, instructions, grid);
   const Restore restore(memory);
   Slice slice(program, communicates(r.code) || may_wait_for_others(r.code));
   const auto run_only = [&](std::span<const uint32_t> only) {
@@ -265,20 +342,22 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
     }
   };
   const bool together = may_wait_for_others(r.code) && r.workgroups <= max_that_wait;
-  run_only(together ? all_of(r.workgroups) : std::vector<uint32_t>{0});
+  if (together) run_together(r, options.xcds, run_only);
+  else run_only(std::vector<uint32_t>{0});
   const uint64_t steps = r.recorded.front().steps(), all_steps = steps * r.workgroups;
   const auto affordable_sample = static_cast<uint32_t>(std::clamp<uint64_t>(max_steps / (2 * steps), 1, sampled_workgroups));
   if (!together && all_steps > cheap_steps && !communicates(r.code)) run_only(sample(r.workgroups, affordable_sample));
   const bool alike = r.recorded.size() > 1 &&
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
   if (alike) r.buffers = count_buffers(r, memory);
-  if (r.recorded.size() < r.workgroups && (!alike || !begin_alike(r))) {
+  if (r.xcds == 1 && r.recorded.size() < r.workgroups && (!alike || !begin_alike(r))) {
     run_only(all_steps <= affordable_steps
-                 ? all_of(r.workgroups)
+                 ? one_of(1, r.workgroups)
                  : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
   }
   r.buffers = count_buffers(r, memory);
   for (Workgroup& w : r.recorded) measure_spans(w, r.buffers);
+  for (std::size_t i = 0; i < r.buffers.size(); ++i) r.buffers[i].sharers = sharers_of(r, i);
   for (const Buffer& b : r.buffers) {
     r.footprint += line_bytes * b.touched;
     r.moved += line_bytes * (b.touched + b.updated);

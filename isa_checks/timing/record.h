@@ -72,15 +72,27 @@ struct Step {
   bool taken = false;          // a branch that went elsewhere
 };
 
+// Lines of a buffer that a workgroup touches, from its first to its last; 0, 0: none.
+struct LineSpan {
+  std::uint64_t first = 0, count = 0;
+};
+
 struct Workgroup {
   std::uint32_t number = 0; // in the grid, x fastest
   std::vector<std::vector<Step>> waves;
   std::vector<Access> accesses;
   std::vector<std::uint64_t> lines; // address / 128
   std::vector<Awaited> awaited;
-  std::vector<std::uint64_t> spans; // from its first line to its last in each of Record::buffers; empty: they lie side by side
-  std::uint64_t signature = 0;      // equal for workgroups that do the same on other addresses
+  std::vector<LineSpan> spans; // in each of Record::buffers; empty: they lie side by side
+  std::uint64_t signature = 0; // equal for workgroups that do the same on other addresses
   std::size_t steps() const;
+};
+
+// Which workgroups touch the same lines, where several but not all do: `together` of them, `apart` from each other in the grid, are a
+// group.
+struct Sharers {
+  std::uint32_t apart = 1, together = 0; // none together: not known
+  std::uint32_t group_of(std::uint32_t workgroup) const { return workgroup % apart + apart * (workgroup / (apart * together)); }
 };
 
 // A buffer that the launch touches: lines of 128 bytes that are read or written, and how often workgroups request them.
@@ -89,6 +101,7 @@ struct Buffer {
   std::uint64_t first_line = 0, end_line = 0;
   double touched = 0, requested = 0; // lines: distinct over the launch, and summed over workgroups (each line once a workgroup)
   double updated = 0;                // distinct lines that are read and written: they move twice
+  Sharers sharers = {};
   double sharing() const { return touched > 0 && requested > touched ? requested / touched : 1; } // workgroups that touch a line
 };
 
@@ -97,6 +110,7 @@ struct Record {
   std::vector<Code> code;
   std::vector<Workgroup> recorded; // by number
   std::uint32_t workgroups = 0;    // of the launch
+  std::uint32_t xcds = 1;          // that workgroups are spread over, where only those of the first one were recorded
   int waves = 0;                   // of a workgroup
   int workgroups_per_cu = 0;       // that a CU holds at once
   std::vector<Buffer> buffers;     // by address
@@ -112,10 +126,17 @@ struct TooLong : isa::Error {
   using Error::Error;
 };
 
+struct RecordOptions {
+  std::uint64_t max_steps = max_recorded_steps; // wave instructions of one execution
+  // Above 1: of workgroups that may wait for each other only those of the first of so many XCDs are executed, and a few of the second, if
+  // what they publish is read by them. Not for kernels that give up to wait after some time, as clusters of rows do.
+  std::uint32_t xcds = 1;
+};
+
 // Executes the kernel and records it: every workgroup of a small launch, some of a large one. The buffers that the arguments point at lie
 // in `memory`. Throws TooLong when an execution takes more than `max_steps` wave instructions, isa::Error when the launch does not fit the
 // kernel or does not end well.
 Record record(const isa::CodeObject& object, std::string_view kernel, const exec::Grid& grid, std::span<const std::byte> arguments,
-              exec::Memory& memory, std::uint64_t max_steps = max_recorded_steps);
+              exec::Memory& memory, const RecordOptions& options = {});
 
 } // namespace kiln::timing

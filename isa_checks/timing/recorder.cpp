@@ -18,7 +18,7 @@ using std::uint32_t;
 using std::uint64_t;
 
 constexpr uint64_t device_place = 1ULL << 63; // tells places of device memory from those of LDS
-constexpr uint32_t longest_spin = 48;         // steps between two reads of a loop that only waits
+constexpr uint32_t longest_spin = 1024;       // steps between two reads of a loop that only waits: of four parts of 32 numbers, 400
 
 bool depends(const Inst& before, const Inst& now) {
   if (before.cls != InstClass::valu && before.cls != InstClass::trans) return false;

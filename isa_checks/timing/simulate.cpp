@@ -252,6 +252,7 @@ Simulation simulate(const Record& record, const Chip& chip, const SimulateOption
   std::set<uint32_t> numbers{most(steps), most(lines)};
   if (record.representative_of(record.workgroups - 1).signature != record.representative_of(0).signature)
     numbers.insert(static_cast<uint32_t>((record.workgroups - 1) % xcds));
+  if (record.xcds > 1) numbers = {0};
   Simulation slowest;
   for (const uint32_t xcd : numbers) {
     Simulation one = Xcd(record, chip, options).run(xcd);

@@ -19,12 +19,18 @@ Sizes at_most(const KernelSpec& spec, Sizes sizes, std::int64_t most) {
 
 std::int64_t largest(const Sizes& sizes) { return std::ranges::max_element(sizes, {}, &Sizes::value_type::second)->second; }
 
+timing::RecordOptions record_options(const timing::Chip& chip, const timing::PredictOptions& options) {
+  return {.max_steps = options.max_steps, .xcds = options.one_xcd ? static_cast<std::uint32_t>(chip.xcds) : 1};
+}
+
 // From launches of as many rows as are affordable, and of half as many: where loads are under way all the time, further rows take as long
 // as those between the two. None: what the launch takes does not depend on its sizes.
 std::optional<timing::Prediction> extrapolated(const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
                                                const Sizes& sizes, const timing::Chip& chip, const timing::PredictOptions& options) {
   if (sizes.empty()) return std::nullopt;
-  const auto record = [&](std::int64_t most) { return record_kernel(spec, source, object, at_most(spec, sizes, most), options.max_steps); };
+  const auto record = [&](std::int64_t most) {
+    return record_kernel(spec, source, object, at_most(spec, sizes, most), record_options(chip, options));
+  };
   // What every launch takes, whatever its size, is soon less than what the rows take.
   const std::int64_t whole = largest(sizes);
   std::int64_t large = 1, more = 1;
@@ -55,7 +61,7 @@ timing::Prediction predict_kernel(const KernelSpec& spec, const KernelSource& so
                                   const timing::Chip& chip, const timing::PredictOptions& options) {
   const auto shorter = [&] { return extrapolated(spec, source, object, sizes, chip, options); };
   try {
-    return timing::predict(record_kernel(spec, source, object, sizes, options.max_steps), chip, options);
+    return timing::predict(record_kernel(spec, source, object, sizes, record_options(chip, options)), chip, options);
   } catch (const timing::TooLong&) {
     if (auto p = shorter()) return *std::move(p);
     throw;

@@ -127,10 +127,10 @@ BlankLaunch blank_launch(const KernelSpec& spec, const KernelSource& source, con
 }
 
 timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Sizes& sizes,
-                             std::uint64_t max_steps) {
+                             const timing::RecordOptions& options) {
   BlankLaunch launch = blank_launch(spec, source, sizes);
   return timing::record(isa::load_code_object(object.bytes, object.name), object.name, launch.grid, launch.arguments, launch.memory,
-                        max_steps);
+                        options);
 }
 
 } // namespace kiln

@@ -24,6 +24,6 @@ BlankLaunch blank_launch(const KernelSpec& spec, const KernelSource& source, con
 // `source` and `object` were made from `spec`; `sizes` has every run-time size of it. Throws UserError for a launch of no workgroups,
 // isa::Error when the kernel does not end well.
 timing::Record record_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
-                             const std::map<std::string, std::int64_t>& sizes, std::uint64_t max_steps = timing::max_recorded_steps);
+                             const std::map<std::string, std::int64_t>& sizes, const timing::RecordOptions& options = {});
 
 } // namespace kiln

@@ -66,10 +66,11 @@ bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const
 
 // Infinite for what cannot be simulated, for want of memory say: the first is kept then.
 static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target& target) {
+  const timing::PredictOptions options{.changes = false, .one_xcd = !plan.products.empty()};
   try {
     double sum = 0;
     for (const RunTimeSizes& at : nominal_sizes(plan))
-      sum += std::log(predict_kernel(plan.spec, built.source, built.object, at, target.chip(), {.changes = false}).microseconds);
+      sum += std::log(predict_kernel(plan.spec, built.source, built.object, at, target.chip(), options).microseconds);
     return sum;
   } catch (const std::bad_alloc&) {
     built.object.log += "kiln: note: there was no memory to simulate it\n";

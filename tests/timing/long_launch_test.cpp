@@ -4,6 +4,7 @@
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/predict_kernel.h"
 #include <doctest/doctest.h>
+#include <fmt/ranges.h>
 
 using namespace kiln;
 
@@ -38,6 +39,30 @@ TEST_CASE("workgroups that stand for those of other XCDs, and wait for each othe
   const timing::Prediction p = predict_kernel(spec, built.source, built.object, {{"m", 1}}, to.chip(), {.changes = false});
   CHECK(p.workgroups == 252);
   CHECK(p.microseconds < 50);
+}
+
+TEST_CASE("the workgroups of one XCD stand for all, and all are executed where what they publish is collected on another") {
+  const Target to = target("mi355x");
+  CatalogOptions o;
+  o.dtype = bf16;
+  const auto check = [&](const KernelSpec& spec, const std::vector<std::string>& overrides, std::int64_t m, bool one_is_enough) {
+    CAPTURE(fmt::format("{} {}", spec.name(), fmt::join(overrides, " ")));
+    const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()), overrides);
+    const auto predicted = [&](bool one_xcd) {
+      return predict_kernel(spec, built.source, built.object, {{"m", m}}, to.chip(), {.changes = false, .one_xcd = one_xcd});
+    };
+    const timing::Prediction all = predicted(false), one = predicted(true);
+    CHECK(one.microseconds == doctest::Approx(all.microseconds).epsilon(0.03));
+    CHECK(one.workgroups == all.workgroups);
+    CHECK(one.bytes == doctest::Approx(all.bytes).epsilon(0.02));
+    const timing::Record r = record_kernel(spec, built.source, built.object, {{"m", m}}, {.xcds = 8});
+    CHECK(r.xcds == (one_is_enough ? 8 : 1));
+    CHECK((r.recorded.size() < r.workgroups) == one_is_enough);
+  };
+  o.m = 64, o.n = 5120, o.k = 5120; // 32 workgroups of an XCD on 20 tiles
+  check(catalog_spec("gemm", o), {"tile_n=32", "loads=2", "stages=4", "workgroups=256"}, 64, true);
+  o.m = 128, o.n = 128, o.k = 2048; // a tile has workgroups of two XCDs
+  check(catalog_spec("gemm_swiglu_quant", o), {"tile_n=32", "loads=1", "stages=1", "workgroups=64"}, 128, false);
 }
 
 TEST_CASE("only the stream of a launch grows with its size") {

@@ -4,6 +4,7 @@
 #include "isa_checks/timing/predict.h"
 #include "tests/exec/lane_program.h"
 #include <algorithm>
+#include <cstring>
 #include <doctest/doctest.h>
 
 using namespace kiln;
@@ -92,8 +93,79 @@ TEST_CASE("of many workgroups that are alike some are run, and stand for the oth
   CHECK(many > 2 * few);
 }
 
-TEST_CASE("a wave that waits for a flag is recorded without its repetitions, and with the wave that raises it") {
+TEST_CASE("workgroups that are not executed share lines with those that the executed ones say that they do") {
+  constexpr std::uint32_t workgroups = 32768, xcds = 8;
+  struct {
+    const char *what, *group; // s10 of s2
+    std::uint32_t apart;
+  } const cases[] = {
+      {"one after the other", "s_lshr_b32 s10, s2, 1", 1},
+      {"one after the other on an XCD", "s_and_b32 s10, s2, 7\n s_lshr_b32 s11, s2, 4\n s_lshl_b32 s11, s11, 3\n s_add_u32 s10, s10, s11",
+       8},
+      {"a row apart", "s_and_b32 s10, s2, 0x3fff", 16384},
+  };
+  for (const auto& c : cases) {
+    CAPTURE(c.what);
+    std::string body = sum_kernel;
+    body.replace(body.find("s_lshl_b32 s10, s2, 8"), 21, std::string(c.group) + "\n  s_lshl_b32 s10, s10, 8");
+    exec::Memory memory;
+    const std::uint64_t arguments[3] = {memory.allocate("x", 128U * workgroups), memory.allocate("y", 256),
+                                        memory.allocate("z", 128U * workgroups)};
+    const Record r =
+        record(assemble_kernel({.body = body}), "k", {.workgroups = {workgroups, 1, 1}}, std::as_bytes(std::span(arguments)), memory);
+    CHECK(r.recorded.size() < workgroups);
+    CHECK(buffer(r, "x").sharers.together == 2);
+    CHECK(buffer(r, "x").sharers.apart == c.apart);
+    const Simulation s = simulate(r, chip("mi300x"), {});
+    CHECK(s.traffic.hbm * xcds == doctest::Approx(128.0 * workgroups + 256).epsilon(0.01));
+  }
+}
+
+TEST_CASE("of workgroups that may wait for each other the one with most to do comes last") {
+  // Four waves go 400 times round a loop, 40 times more in a workgroup for each that is behind it, then the first counts.
   const char* const body = R"(
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  v_readfirstlane_b32 s10, v0
+  s_sub_i32 s11, 63, s2
+  s_mul_i32 s11, s11, 40
+  s_add_i32 s11, s11, 400
+.Lworks:
+  s_sub_i32 s11, s11, 1
+  s_cmp_lg_u32 s11, 0
+  s_cbranch_scc1 .Lworks
+  s_cmp_lt_u32 s10, 64
+  s_cbranch_scc0 .Lends
+  s_waitcnt lgkmcnt(0)
+  v_cmp_eq_u32 vcc, 0, v0
+  s_and_saveexec_b64 s[12:13], vcc
+  v_mov_b32 v1, 0
+  v_mov_b32 v2, 1
+  global_load_dword v4, v1, s[4:5] sc1
+  global_atomic_add v3, v1, v2, s[4:5] sc0
+  s_lshl_b32 s11, s2, 2
+  v_mov_b32 v5, s11
+  s_waitcnt vmcnt(0)
+  global_store_dword v5, v3, s[6:7]
+.Lends:)";
+  constexpr std::uint32_t workgroups = 64;
+  exec::Memory memory;
+  const std::uint64_t counter = memory.allocate("counter", 4), order = memory.allocate("order", 4 * workgroups);
+  const std::uint64_t arguments[3] = {counter, order, 0};
+  static_cast<void>(record(assemble_kernel({.body = body}), "k", {.workgroups = {workgroups, 1, 1}, .workgroup_size = {256, 1, 1}},
+                           std::as_bytes(std::span(arguments)), memory));
+  const std::span<const std::byte> bytes = memory.bytes(order);
+  for (std::uint32_t n = 0; n < workgroups; ++n) {
+    std::uint32_t place = 0;
+    std::memcpy(&place, &bytes[4 * n], 4);
+    CHECK(place == workgroups - 1 - n);
+  }
+}
+
+TEST_CASE("a wave that waits for a flag is recorded without its repetitions, and with the wave that raises it") {
+  const char* between = "";
+  SUBCASE("a short loop") {}
+  SUBCASE("a long loop, as of a collector of many numbers") { between = ".rept 300\n s_nop 0\n .endr\n"; }
+  const std::string body = std::string(R"(
   v_mov_b32 v1, 0
   v_readfirstlane_b32 s10, v0
   ds_write_b32 v1, v1
@@ -113,6 +185,7 @@ TEST_CASE("a wave that waits for a flag is recorded without its repetitions, and
 .Lwaits:
   ds_read_b32 v3, v1
   s_waitcnt lgkmcnt(0)
+)") + between + R"(
   v_readfirstlane_b32 s12, v3
   s_cmp_lg_u32 s12, 1
   s_cbranch_scc1 .Lwaits)";

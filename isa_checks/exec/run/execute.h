@@ -39,7 +39,7 @@ struct ExecOptions {
   // are.
   std::span<const std::uint8_t> unwanted{};
   bool preload = true;   // false: begin where firmware begins that cannot preload arguments
-  bool in_turns = false; // workgroups that the device holds at once advance side by side, not one after the other
+  bool in_turns = false; // workgroups that the device holds at once, and their waves, advance side by side, not one after the other
 };
 
 // Instructions by class: the sum over the waves of a run, and the waves that executed least and most.

@@ -4,9 +4,11 @@
 #include "isa_checks/exec/machine/observer.h"
 #include "isa_checks/exec/machine/stop.h"
 #include "isa_checks/exec/sanitisers/operand_checks.h"
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#include <span>
 
 namespace kiln::exec {
 namespace {
@@ -15,6 +17,7 @@ constexpr std::uint16_t vector_file = 256, register_slack = 32; // slack: a wide
 // A wave that executed fewer may be on its way round a loop that polls, of 4 to 20 instructions in Kiln's code: no sign that it works.
 constexpr u64 loop_that_polls = 32;
 constexpr u64 longest_slice = 128; // instructions of one wave before another may go on
+constexpr u64 slice_in_turns = 32; // the same where waves advance side by side: as close as what they do is told apart
 
 } // namespace
 
@@ -183,8 +186,10 @@ bool WorkgroupRun::advance(u64 instructions) {
     for (std::size_t i = 0; i < waves_.size(); ++i)
       if (waves_[i].state == WaveState::running) ready[n++] = i;
     if (n == 0) return true;
-    const std::size_t chosen = ready[random_.next() % n];
-    const u64 length = 1 + random_.next() % longest_slice;
+    const bool in_turns = context_.options.in_turns; // the wave that is furthest behind goes on
+    const auto executed_by = [&](std::size_t wave) { return waves_[wave].executed; };
+    const std::size_t chosen = in_turns ? *std::ranges::min_element(std::span(ready).first(n), {}, executed_by) : ready[random_.next() % n];
+    const u64 length = in_turns ? slice_in_turns : 1 + random_.next() % longest_slice;
     run_slice(chosen, length);
     done += length;
     if (waves_[chosen].state != WaveState::running) release_barrier();
