@@ -98,11 +98,15 @@ std::vector<uint32_t> first_xcd(uint32_t xcds, uint32_t workgroups) {
   return numbers;
 }
 
-// Whether all that workgroups of the first XCD publish was read by one that was executed: else what collects it is missing.
+// Whether all that workgroups of the first XCD publish was read by one that was executed, and one of them reads: else what collects it is
+// missing, or is another XCD's.
 bool all_is_read(const Record& r, uint32_t xcds) {
   std::set<std::array<uint32_t, 3>> read;
-  for (const Workgroup& w : r.recorded)
+  bool one_collects = false;
+  for (const Workgroup& w : r.recorded) {
     for (const Awaited& a : w.awaited) read.insert({a.workgroup, a.wave, a.step});
+    one_collects = one_collects || (w.number % xcds == 0 && !w.awaited.empty());
+  }
   for (const Workgroup& w : r.recorded | std::views::filter([&](const Workgroup& g) { return g.number % xcds == 0; }))
     for (uint32_t wave = 0; wave < w.waves.size(); ++wave)
       for (uint32_t step = 0; step < w.waves[wave].size(); ++step) {
@@ -111,7 +115,7 @@ bool all_is_read(const Record& r, uint32_t xcds) {
         const bool publishes = code.for_device && code.action == Action::store && s.access != none && w.accesses[s.access].lines != 0;
         if (publishes && !read.contains({w.number, wave, step})) return false;
       }
-  return true;
+  return one_collects;
 }
 
 // What executions may leave out, as they are recorded for the places that are accessed and not for what is computed.
@@ -350,10 +354,14 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
   const bool alike = r.recorded.size() > 1 &&
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
   if (alike) r.buffers = count_buffers(r, memory);
-  if (r.xcds == 1 && r.recorded.size() < r.workgroups && (!alike || !begin_alike(r))) {
-    run_only(all_steps <= affordable_steps
-                 ? one_of(1, r.workgroups)
-                 : sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
+  if (!together && r.recorded.size() < r.workgroups && (!alike || !begin_alike(r))) {
+    r.xcds = communicates(r.code) ? 1 : options.xcds;
+    if (all_steps <= affordable_steps * r.xcds) {
+      run_only(one_of(r.xcds, r.workgroups));
+    } else {
+      r.xcds = 1;
+      run_only(sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
+    }
   }
   r.buffers = count_buffers(r, memory);
   for (Workgroup& w : r.recorded) measure_spans(w, r.buffers);

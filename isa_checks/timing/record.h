@@ -128,8 +128,9 @@ struct TooLong : isa::Error {
 
 struct RecordOptions {
   std::uint64_t max_steps = max_recorded_steps; // wave instructions of one execution
-  // Above 1: of workgroups that may wait for each other only those of the first of so many XCDs are executed, and a few of the second, if
-  // what they publish is read by them. Not for kernels that give up to wait after some time, as clusters of rows do.
+  // Above 1: where all workgroups would be executed, those of the first of so many XCDs are; of workgroups that may wait for each other a
+  // few of the second besides, if what they publish is read by them. Not for kernels that give up to wait after some time, as clusters of
+  // rows do.
   std::uint32_t xcds = 1;
 };
 

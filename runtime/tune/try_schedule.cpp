@@ -14,13 +14,13 @@ namespace kiln {
 namespace {
 
 // How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
-// simulating takes half to one microsecond of the host each: 3e5 take as long as a compile. `./dev bench schedule` counts what it gains:
+// simulating takes a tenth of a microsecond of the host each: 2e6 take as long as a compile. `./dev bench schedule` counts what it gains:
 // where HBM or the lines that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs.
 // Between methods it is as wrong as where something else bounds, but every large product has another method, and few are bound by that.
 struct Worth {
   double behind, slots;
 };
-constexpr Worth bound_by_hbm{.behind = 1.001, .slots = 2e5}, bound_by_lines{.behind = 1.01, .slots = 2e5},
+constexpr Worth bound_by_hbm{.behind = 1.003, .slots = 3e6}, bound_by_lines{.behind = 1.01, .slots = 2e6},
     of_another_method{.behind = 1.15, .slots = 2e6}, others{.behind = 1.15, .slots = 5e6};
 
 const Worth& worth_of(std::string_view bound) {

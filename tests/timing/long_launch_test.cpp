@@ -63,6 +63,8 @@ TEST_CASE("the workgroups of one XCD stand for all, and all are executed where w
   check(catalog_spec("gemm", o), {"tile_n=32", "loads=2", "stages=4", "workgroups=256"}, 64, true);
   o.m = 128, o.n = 128, o.k = 2048; // a tile has workgroups of two XCDs
   check(catalog_spec("gemm_swiglu_quant", o), {"tile_n=32", "loads=1", "stages=1", "workgroups=64"}, 128, false);
+  o.m = 4, o.dtype = f16; // a tile has the workgroups of two XCDs, and those of the second may collect all
+  check(catalog_spec("gemm_w_mxfp4", o), {"tile_n=32", "loads=1", "stages=1", "workgroups=16"}, 4, false);
 }
 
 TEST_CASE("only the stream of a launch grows with its size") {
