@@ -144,7 +144,7 @@ std::vector<Schedule> compared(const Plan& plan, const Point& point) {
   return all;
 }
 
-// Of one XCD, as `kiln aot` decides, or of all.
+// By all XCDs, or by one, as `kiln aot` decides.
 double predicted(const Plan& plan, const Schedule& schedule, const Target& to, bool one_xcd) {
   try {
     return try_schedule(plan, schedule, to, to.chip(), {.changes = false, .one_xcd = one_xcd}, nominal_sizes(plan),

@@ -45,6 +45,17 @@ TEST_CASE("each term grows with what it stands for") {
   CHECK(cost.stream < 1.3 * large.workgroups * large.far_bytes / chip.hbm_tbs / 1e3);
 }
 
+TEST_CASE("where some CUs have a workgroup more than others, less is in flight on average, and comes sooner") {
+  machine::Chip chip = target("gfx942").chip();
+  chip.hbm_tbs = 1000;                         // lines that L1s wait for decide
+  const auto stream = [&](double workgroups) { // on the busiest CU: two
+    return cost_of({.workgroups = workgroups, .waves = 4, .per_cu = 2, .far_bytes = 1 << 16, .fill_bytes = 1 << 16, .in_flight = 1 << 16},
+                   chip)
+        .stream;
+  };
+  CHECK(stream(1.1 * chip.cus) < 0.8 * stream(2 * chip.cus));
+}
+
 TEST_CASE("workgroups that begin together leave a pause before the next ones' loads, once") {
   const Target gfx942 = target("gfx942");
   const auto longer = [&](double rounds) { // for 400 ns more of what follows the loads

@@ -26,10 +26,10 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const double on_a_cu = all_at_once ? std::ceil(w.workgroups / cus) : w.workgroups / cus + 0.5;
   const double rounds = std::max(1.0, on_a_cu / std::min(w.per_cu, std::ceil(on_a_cu)));
   const double wave_cycles = std::max(issue_clocks * w.instructions, w.matrix_cycles);
-  // What L1s wait for comes the later the more of it is in flight, the mean over all CUs.
+  // What L1s wait for comes the later the more of it is in flight, the mean over all CUs and, where some have more workgroups, the launch.
   const double near_bytes = w.fill_bytes - w.far_bytes,
                waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
-  const double crowd = waited_for * std::min(1.0, w.workgroups / cus),
+  const double crowd = waited_for * w.workgroups / cus / on_a_cu,
                crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
   const double near_ns = ns(chip.l2_latency_cycles) + w.near_lost * (chip.hbm_latency_ns - ns(chip.l2_latency_cycles));
   const double path = ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), l1 = ns(on_a_cu * w.register_bytes / chip.l1_bytes_per_cycle);

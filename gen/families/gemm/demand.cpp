@@ -63,9 +63,6 @@ constexpr double first_waits = 0.3;
 // By the simulation of 24 products with 64 to 128 rows on four chips: the share of a step's other instructions that no matrix instruction
 // hides, and of B's bytes that a further block of rows finds in L2 no more.
 constexpr double overlapped = 0.7, block_misses = 0.25;
-// By the same, what sums of groups of more than 64 rows take of a wave that loads all of them, over what the terms say: 1.4 to 2.4; and of
-// the path from L2.
-constexpr double crowded_groups = 2.0, crowded_lines = 1.3;
 
 // Bytes that reads of LDS take in a bank pass.
 double lds_read_bytes(const machine::Chip& chip) {
@@ -287,10 +284,6 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   w.instructions = turns.added * step_slots(c, target, a);
   w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
   if (c.shares_rows()) w.matrix_cycles = turns.added * shared_step_cycles(c, target, a);
-  else if (c.block_scaled() && c.row_tiles() > 4) {
-    w.fill_bytes *= crowded_lines;
-    for (double* const term : {&w.loaded, &w.instructions, &w.matrix_cycles}) *term *= crowded_groups;
-  }
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : turns.segments, chip);
   w.chain_ns += turns.segments * add_waves_ns(c, chip) / on_a_cu;
   if (c.splits()) add_meetings(w, c, turns.sharers, turns.segments > 1, chip);
