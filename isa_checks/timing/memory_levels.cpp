@@ -142,7 +142,7 @@ double MemoryLevels::xcds_of(const Sharers& sharers) const {
 // workgroups whose work begins and ends within a tile are only about as far apart as their share. Each group has its own of the lines that
 // some share.
 std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const {
-  constexpr std::uint64_t nobodys = 1ULL << 40; // beyond all lines, and of the same set as 0
+  constexpr std::uint64_t nobodys = 1ULL << 40, groups = 1ULL << 60; // beyond all lines, and of the same set as 0
   for (std::size_t i = 0; i < record_.buffers.size(); ++i) {
     const Buffer& b = record_.buffers[i];
     if (line < b.first_line || line >= b.end_line) continue;
@@ -150,7 +150,7 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
     if (b.sharers.together != 0 && record_.recorded.size() < record_.workgroups) {
       const std::uint32_t group = b.sharers.group_of(number);
       const auto begin = b.first_line + static_cast<std::uint64_t>(b.touched * b.sharers.together / record_.workgroups * group);
-      return {begin + line - span.first + nobodys * (group + 1ULL), requesters_[i]};
+      return {begin + line - span.first + groups + nobodys * group, requesters_[i]};
     }
     if (number == like.number || b.sharing() >= 1.5) return {line, requesters_[i]};
     const double share = b.touched / record_.workgroups; // lines of a workgroup

@@ -20,8 +20,8 @@ namespace {
 struct Worth {
   double behind, slots;
 };
-constexpr Worth bound_by_hbm{.behind = 1.003, .slots = 3e6}, bound_by_lines{.behind = 1.01, .slots = 2e6},
-    of_another_method{.behind = 1.15, .slots = 2e6}, others{.behind = 1.15, .slots = 5e6};
+constexpr Worth bound_by_hbm{.behind = 1.003, .slots = 3e6}, bound_by_lines{.behind = 1.01, .slots = 1e7},
+    of_another_method{.behind = 1.15, .slots = 1e7}, others{.behind = 1.15, .slots = 1e7};
 
 const Worth& worth_of(std::string_view bound) {
   return bound == "HBM" ? bound_by_hbm : bound == "lines that L1 waits for" ? bound_by_lines : others;
