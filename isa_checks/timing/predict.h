@@ -48,8 +48,7 @@ struct PredictOptions {
   bool changes = true;                          // run again for what-ifs
   bool spans = false;                           // keep a timeline of one CU
   std::uint64_t max_steps = max_recorded_steps; // of one execution, where the launch is recorded for the prediction
-  // RecordOptions::xcds, which takes a quarter of the time. The workgroups of other XCDs are taken to be like those of the first: to
-  // compare schedules, not to state a time.
+  // RecordOptions::xcds. The workgroups of other XCDs are taken to be like those of the first: to compare schedules, not to state a time.
   bool one_xcd = false;
 };
 

@@ -355,11 +355,11 @@ Record record(const isa::CodeObject& object, std::string_view name, const exec::
                      std::ranges::all_of(r.recorded, [&](const Workgroup& w) { return w.signature == r.recorded.front().signature; });
   if (alike) r.buffers = count_buffers(r, memory);
   if (!together && r.recorded.size() < r.workgroups && (!alike || !begin_alike(r))) {
-    r.xcds = communicates(r.code) ? 1 : options.xcds;
-    if (all_steps <= affordable_steps * r.xcds) {
-      run_only(one_of(r.xcds, r.workgroups));
+    const uint32_t xcds = communicates(r.code) ? 1 : options.xcds;
+    if (all_steps <= affordable_steps * xcds) {
+      r.xcds = xcds;
+      run_only(one_of(xcds, r.workgroups));
     } else {
-      r.xcds = 1;
       run_only(sample(r.workgroups, static_cast<uint32_t>(std::max<uint64_t>(affordable_steps * r.workgroups / all_steps, 1))));
     }
   }

@@ -21,7 +21,7 @@ struct Worth {
   double behind, slots;
 };
 constexpr Worth bound_by_hbm{.behind = 1.003, .slots = 3e6}, bound_by_lines{.behind = 1.01, .slots = 1e7},
-    of_another_method{.behind = 1.15, .slots = 1e7}, others{.behind = 1.15, .slots = 1e7};
+    others{.behind = 1.15, .slots = 1e7};
 
 const Worth& worth_of(std::string_view bound) {
   return bound == "HBM" ? bound_by_hbm : bound == "lines that L1 waits for" ? bound_by_lines : others;
@@ -59,7 +59,7 @@ bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const
   const std::string_view bound = cost_of(*demand, target.chip()).bound_by;
   const auto method = plan.family->method;
   const bool is_another = bound != "HBM" && method != nullptr && std::ranges::find(kept, method(other), method) == kept.end();
-  const Worth& worth = is_another ? of_another_method : worth_of(bound);
+  const Worth& worth = is_another ? others : worth_of(bound);
   return demand->workgroups * demand->waves * demand->instructions <= worth.slots &&
          nominal_cost(plan, other, target) <= worth.behind * nominal_cost(plan, first, target);
 }
