@@ -1,12 +1,13 @@
 // Choice of schedules: at points drawn from the shapes of models, how much longer the chosen schedule takes than the best candidate, both
 // predicted by the simulation, and what simulating the cost model's first ones gains. Attention, which has one candidate, is compared with
 // twelve numbers of workgroups. Arguments: first seed, how many, and a file that keeps what was predicted, so that another order of the
-// same schedules is judged at once. Exit code 1: a bound of docs/timing.md is missed.
+// same schedules is judged at once. Exit code 1: a bound of docs/timing_model.md is missed; 2: wrong arguments.
 #include "gen/catalog/catalog.h"
 #include "gen/error.h"
 #include "gen/families/common/family.h"
 #include "gen/families/schedule.h"
 #include "gen/reference/random.h"
+#include "gen/spec/characters.h"
 #include "isa_checks/timing/record.h"
 #include "runtime/table.h"
 #include "runtime/tune/try_schedule.h"
@@ -15,8 +16,7 @@
 #include <array>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fstream>
 #include <map>
 #include <mutex>
@@ -222,8 +222,15 @@ bool print(const std::vector<Regret>& regrets) {
 
 int main(int argc, char** argv) {
   const bool quick = take_short_form(argc, argv);
-  const std::uint64_t first = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 20261125,
-                      count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 150;
+  std::uint64_t first = 20261125, count = 150;
+  const bool read = (argc < 2 || read_whole(argv[1], first)) && (argc < 3 || read_whole(argv[2], count));
+  if (!read || count == 0 || argc > 4) {
+    fmt::print(stderr,
+               "error: arguments: '{}' are not a seed, a number of points from 1 and a file; "
+               "usage: kiln_schedule_bench [FIRST_SEED [POINTS [FILE]]]\n",
+               fmt::join(argv + 1, argv + argc, " "));
+    return 2;
+  }
   Known known(argc > 3 ? argv[3] : "");
   std::vector<Regret> regrets(quick ? 4 : count);
   std::atomic<std::size_t> next = 0;
