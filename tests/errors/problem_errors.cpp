@@ -100,7 +100,7 @@ TEST_CASE("problems: schedules of products suit the registers and the LDS that t
   expect_user_error(with({"y.threads=1024"}), "schedule of 'k'",
                     "a wave of 'c' takes up to 512 registers, and workgroups of 1024 threads leave it 128",
                     "c.waves_per_eu=4, or fewer threads for the other problems");
-  expect_user_error(with({"c.method=producers", "d.method=producers"}), "schedule of 'k'",
+  expect_user_error(with({"c.method=producers", "d.method=producers", "c.tile_n=32", "d.tile_n=32"}), "schedule of 'k'",
                     "its problems take 75424 bytes of LDS, gfx942 has 65536", "a smaller tile_n for products");
   expect_user_error(with({"c.tile_n=17"}), "schedule of 'k'", "'c': ", "");
   CHECK_NOTHROW(with({"c.waves_per_eu=4", "d.waves_per_eu=4", "y.threads=1024"})());

@@ -20,6 +20,17 @@ std::vector<GemmConfig> eight_bits(const Target& to, std::int64_t m, std::int64_
       KernelSpec("gemm").output("c", f32, matmul_nt(input("a", to.fp8(), {dynamic("m", 1, m), k}), input("b", to.fp8(), {n, k}))), to);
 }
 
+// Demand of a product of 8 bits on gfx950.
+Demand demand_of_fp8(std::int64_t m, std::int64_t n, std::int64_t k, int tile_n, int workgroups) {
+  const Target gfx950 = target("gfx950");
+  const Plan plan =
+      make_plan(KernelSpec("gemm").output("c", f32, matmul_nt(input("a", gfx950.fp8(), {m, k}), input("b", gfx950.fp8(), {n, k}))), gfx950);
+  const std::string set = std::to_string(workgroups), columns = std::to_string(tile_n);
+  const Schedule schedule =
+      with_overrides(candidates(plan, gfx950).front(), {"method=matrix", "tile_n=" + columns, "workgroups=" + set}, plan, gfx950);
+  return *plan.family->demand(plan, schedule, gfx950, nominal_sizes(plan).front());
+}
+
 } // namespace
 
 TEST_CASE("schedules are offered with and without split sums, each once, the least cost first") {
@@ -67,14 +78,8 @@ TEST_CASE("a tile so narrow that it reads A more often than L1 keeps up with doe
 }
 
 TEST_CASE("equal parts of tiles meet at the end alone, and go along k together, so that L2 loses rows of A") {
-  const Target gfx950 = target("gfx950");
-  const auto demand_of = [&](std::int64_t n, std::int64_t k, int tile_n, int workgroups) {
-    const Plan plan = make_plan(
-        KernelSpec("gemm").output("c", f32, matmul_nt(input("a", gfx950.fp8(), {64, k}), input("b", gfx950.fp8(), {n, k}))), gfx950);
-    const std::string set = std::to_string(workgroups), columns = std::to_string(tile_n);
-    const Schedule schedule =
-        with_overrides(candidates(plan, gfx950).front(), {"method=matrix", "tile_n=" + columns, "workgroups=" + set}, plan, gfx950);
-    return *plan.family->demand(plan, schedule, gfx950, nominal_sizes(plan).front());
+  const auto demand_of = [](std::int64_t n, std::int64_t k, int tile_n, int workgroups) {
+    return demand_of_fp8(64, n, k, tile_n, workgroups);
   };
   const Demand thirds = demand_of(2112, 7168, 32, 198), crossing = demand_of(2112, 7168, 32, 200); // of 66 tiles
   CHECK(thirds.chain_ns < 0.5 * crossing.chain_ns);
@@ -84,4 +89,11 @@ TEST_CASE("equal parts of tiles meet at the end alone, and go along k together, 
   CHECK(demand_of(7168, 16384, 32, 224).near_lost > 0.1);
   CHECK(demand_of(7168, 16384, 32, 256).near_lost == 0);
   CHECK(demand_of(2112, 7168, 32, 66).near_lost == 0);
+}
+
+TEST_CASE("each further few parts of a tile cost a trip to MALL, and the instructions that add them") {
+  const auto exit_of = [](int workgroups) { return demand_of_fp8(1, 256, 16384, 16, workgroups).exit_ns; }; // 16 tiles
+  const double trip = target("gfx950").chip().mall_latency_ns, round = (exit_of(256) - exit_of(64)) / 3;
+  CHECK(round > 1.5 * trip);
+  CHECK(round < 3 * trip);
 }

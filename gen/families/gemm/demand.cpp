@@ -64,6 +64,10 @@ constexpr double first_waits = 0.3;
 // hides, and of B's bytes that a further block of rows finds in L2 no more.
 constexpr double overlapped = 0.7, block_misses = 0.25;
 
+// Instructions of a wave for a part that it collects, and for each number of a lane of it. Counted in the loop of stream_k.h as LLVM 21
+// compiles it: 4 parts of 4 numbers take 178 to 199, 2 parts of 8 take 142.
+constexpr double part_slots = 22, number_slots = 6;
+
 // Bytes that reads of LDS take in a bank pass.
 double lds_read_bytes(const machine::Chip& chip) {
   return 4.0 * std::ranges::find(machine::archs, chip.arch, &machine::Arch::name)->lds_read_banks;
@@ -227,15 +231,15 @@ double add_waves_ns(const GemmConfig& c, const machine::Chip& chip) {
 }
 
 // A tile has several workgroups: each publishes its part, numbers beside their generation, 8 bytes each, and the one that counted last
-// collects all, a few parts at a time. Equal parts come all at once, and the lines that its L1 waits for bound it. The way of a store and a
-// load there and back that sees it; the count was under way before.
+// collects all, a few parts at a time: a trip to MALL, and the instructions for it. The way of a store and a load there and back that sees
+// it; the count was under way before.
 void add_meetings(Demand& w, const GemmConfig& c, double sharers, bool several, const machine::Chip& chip) {
   const double published = 8.0 * c.rows * c.tile_n * c.products;
   const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
   const double own = published / chip.l1_bytes_per_cycle / chip.clock_ghz, write = own + c.workgroups * published / chip.write_tbs / 1e3;
-  const double read =
-      (std::ceil(sharers / c.parts_at_a_time()) - 1) * chip.atomic_ns +
-      sharers * published * (several ? 1 / chip.fill_bytes_per_cycle / chip.clock_ghz : chip.hbm_latency_ns / chip.max_missing_bytes);
+  const double rounds = std::ceil(sharers / c.parts_at_a_time());
+  const double slots = c.parts_at_a_time() * (part_slots + number_slots * c.chunks() * c.products * c.vec); // of a round
+  const double read = rounds * issue_clocks * slots / chip.clock_ghz + (rounds - 1) * chip.mall_latency_ns;
   w.exit_ns = write + meet + read;
   // A run that has more than one tile meets others behind its first part; behind the last one it is the end of the launch.
   if (several) w.chain_ns += own + meet;
