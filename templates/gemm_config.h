@@ -190,15 +190,15 @@ struct GemmConfig {
   constexpr bool publishes() const { return splits() && !atomics; }
   // Numbers of one partial tile in the workspace; and what lies there: counters, parts, and sums that are gone on with. Counters are also of
   // finished tiles: of all with rows at the end, of those of the same columns with sums over experts.
-  constexpr int partial_floats() const { return chunks() * threads() * vec * products; }
+  constexpr int lane_numbers() const { return chunks() * products * vec; } // of a tile, that a lane has
+  constexpr int partial_floats() const { return lane_numbers() * threads(); }
   constexpr StreamKSpace shared() const {
     return {.workgroups = splits() ? workgroups : 0, .numbers = atomics ? 0 : partial_floats(), .counters = rows_at_end ? 1 : experts.sums ? tiles() : 0};
   }
   constexpr long long partial_bytes() const { return shared().bytes() + (splits() && atomics ? 4ll * tiles() * partial_floats() : 0); }
   // Parts that are collected at a time: as many as 16 numbers of a lane allow, from one to four.
   constexpr int parts_at_a_time() const {
-    const int numbers = chunks() * products * vec;
-    return numbers >= 16 ? 1 : numbers >= 8 ? 2 : 4;
+    return lane_numbers() >= 16 ? 1 : lane_numbers() >= 8 ? 2 : 4;
   }
   constexpr long long sums_bytes() const { return 4ll * n * (rows_at_end ? rows : experts.sums ? experts.pairs() : 0); } // of one product
   constexpr long long workspace_bytes() const {

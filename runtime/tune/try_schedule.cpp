@@ -13,10 +13,11 @@
 namespace kiln {
 namespace {
 
-// How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots, of which executing and
-// simulating takes a tenth of a microsecond of the host each: 2e6 take as long as a compile. `./dev bench schedule` counts what it gains:
-// where HBM or the lines that L1 waits for bound a launch the model is seldom wrong, and a second compile is most of what the choice costs.
-// Between methods it is as wrong as where something else bounds, but every large product has another method, and few are bound by that.
+// How far behind the cost model's first a schedule may be by the model, and how large a launch, in issue slots. Executing and simulating
+// takes a tenth of a microsecond of the host each, a fifth of that where one XCD of a product is executed: 1e7 take as long as a compile.
+// `./dev bench schedule` counts what it gains: where HBM or the lines that L1 waits for bound a launch the model is seldom wrong, and a
+// second compile is most of what the choice costs. Between methods it is as wrong as where something else bounds, but every large product
+// has another method, and few are bound by that.
 struct Worth {
   double behind, slots;
 };

@@ -31,8 +31,8 @@ TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Tar
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options);
 
 // Whether build_quickest tries another schedule of a plan beside those that keep their contract, of which there is one at least, the cost
-// model's first in front: one that is not far behind by the model, which where HBM bounds the launch is 0.3 %, for there the model is
-// seldom wrong, and elsewhere the first of another method. None of large launches, and none where only the launch says how many rows an
+// model's first in front: one that is not far behind by the model, less where HBM bounds the launch, for there the model is seldom
+// wrong, and elsewhere the first of another method. None of large launches, and none where only the launch says how many rows an
 // expert has or how large a dimension is.
 bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const Schedule> kept, const Schedule& other);
 

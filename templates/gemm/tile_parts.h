@@ -41,7 +41,7 @@ template <GemmConfig config> struct TileParts {
     });
   }
   // As a part of gemm/stream_k.h.
-  static constexpr int numbers = config.chunks() * config.products * config.vec;
+  static constexpr int numbers = config.lane_numbers();
   template <class F> static KILN_MEMBER void each_number(F f) {
     each_part([&](int c, int p) KILN_LAMBDA {
 #pragma unroll

@@ -25,7 +25,7 @@ std::uint32_t count(int value) { return static_cast<std::uint32_t>(value); }
 Widths producers_lds(const GemmConfig& c) {
   // If a row ends within the only step, words of A that lie beyond its end need not be read.
   const int used = std::min(c.loads, ceil_div(c.row_bytes(), c.step_bytes() / c.loads));
-  const int sums = c.summing_waves() * c.chunks() * c.products * c.vec + c.products * c.tile_n / 16 * c.row_tiles() * 4;
+  const int sums = c.summing_waves() * c.lane_numbers() + c.products * c.tile_n / 16 * c.row_tiles() * 4;
   return {.min_bytes = 16,
           .exceptions = count(sums + (c.direct ? 2 : 6) * (c.stages + c.a_stages()) + flags_elsewhere),
           .at_least = count(c.b_loads() + c.a_loads() / c.loads * used)};
@@ -103,7 +103,7 @@ int turns_outside(const GemmConfig& c) {
 // chunks of C that they come as; parts of other workgroups; lines of A that are asked for ahead, of as many XCDs on all architectures.
 int narrow_outside(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
-  const int numbers = c.chunks() * c.products * c.vec;
+  const int numbers = c.lane_numbers();
   int finish = operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
   if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
   if (c.splits() && c.atomics) finish += numbers;
