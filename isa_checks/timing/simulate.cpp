@@ -47,7 +47,7 @@ void Xcd::launch(uint32_t number, int cu, double now) {
     w.simd = at.next_simd++ % simds_per_cu;
     w.time = dispatcher_;
     g.waves.push_back(static_cast<uint32_t>(waves_.size() - 1));
-    ready_.emplace(w.time, g.waves.back());
+    ready_.push(ready(g.waves.back()));
   }
   at.waves += static_cast<int>(like.waves.size());
   result_.peak_waves = std::max<double>(result_.peak_waves, at.waves);
@@ -143,6 +143,12 @@ void Xcd::end(uint32_t w) {
   launch_next(g.ended + chip_.slot_turnover_ns * chip_.clock_ghz);
 }
 
+Ready Xcd::ready(uint32_t w) const {
+  const WaveState& wave = waves_[w];
+  const std::size_t steps = groups_[wave.group].like->waves[static_cast<std::size_t>(wave.index)].size();
+  return {wave.time, wave.group, wave.next - static_cast<std::int64_t>(steps), w};
+}
+
 bool Xcd::step(uint32_t w) {
   WaveState* wave = &waves_[w];
   Running& g = groups_[wave->group];
@@ -197,7 +203,7 @@ bool Xcd::step(uint32_t w) {
   if (!g.blocked.empty()) wake_blocked(w);
   const bool ended = wave->next == steps.size();
   if (ended || (code.for_device && code.action == Action::store))
-    for (const uint32_t b : std::exchange(blocked_on_others_, {})) ready_.emplace(waves_[b].time, b);
+    for (const uint32_t b : std::exchange(blocked_on_others_, {})) ready_.push(ready(b));
   if (code.action == Action::barrier && !ended) arrive(w);
   if (ended) end(w);
   return !release_barrier(waves_[w].group) && !ended && !waves_[w].at_barrier;
@@ -210,11 +216,11 @@ Simulation Xcd::run(uint32_t xcd) {
   if (options_.cache == CacheState::l2) memory_.warm(queue_);
   launch_next(0);
   while (!ready_.empty() || break_circle()) {
-    const auto [time, w] = ready_.top();
+    const uint32_t w = std::get<3>(ready_.top());
     ready_.pop();
     while (step(w)) {
-      if (ready_.empty() || waves_[w].time <= ready_.top().first) continue;
-      ready_.emplace(waves_[w].time, w);
+      if (ready_.empty() || waves_[w].time <= std::get<0>(ready_.top())) continue;
+      ready_.push(ready(w));
       break;
     }
   }

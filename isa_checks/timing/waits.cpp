@@ -67,11 +67,11 @@ bool Xcd::await_others(uint32_t w, const Access& access) {
 // Workgroups that stand for those of other XCDs may wait for each other in a circle, which the others do not. The first of them goes on.
 bool Xcd::break_circle() {
   std::vector<uint32_t>& blocked = blocked_on_others_;
-  std::ranges::sort(blocked, {}, [&](uint32_t w) { return waves_[w].time; });
+  std::ranges::sort(blocked, {}, [&](uint32_t w) { return ready(w); });
   const auto first = std::ranges::find_if(blocked, [&](uint32_t w) { return !waves_[w].in_circle; });
   if (first == blocked.end()) return false;
   waves_[*first].in_circle = true;
-  ready_.emplace(waves_[*first].time, *first);
+  ready_.push(ready(*first));
   blocked.erase(first);
   return true;
 }
@@ -118,7 +118,7 @@ void Xcd::wake_blocked(uint32_t w) {
     other.blocked = false;
     note(other, WaveActivity::flag, other.waiting_since, wave.time);
     other.time = std::max(other.time, wave.time + chip_.lds_latency_cycles);
-    ready_.emplace(other.time, b);
+    ready_.push(ready(b));
   }
 }
 
@@ -142,7 +142,7 @@ bool Xcd::release_barrier(uint32_t group) {
     wave.at_barrier = false;
     note(wave, WaveActivity::barrier, wave.waiting_since, go);
     wave.time = go;
-    ready_.emplace(go, w);
+    ready_.push(ready(w));
   }
   g.at_barrier = 0;
   g.barrier_since = 0;

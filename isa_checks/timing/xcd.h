@@ -6,6 +6,7 @@
 #include <deque>
 #include <optional>
 #include <queue>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,6 +47,10 @@ struct WaveState {
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 
+// When a wave may go on, its workgroup, minus the steps that it has left, and its index. Of waves that may go on at one time those of the
+// older workgroup are first, and of these the one with the most to do: what a kernel takes does not depend on which of its waves that is.
+using Ready = std::tuple<double, std::uint32_t, std::int64_t, std::uint32_t>;
+
 class Xcd {
 public:
   Xcd(const Record& record, const Chip& chip, const SimulateOptions& options)
@@ -58,6 +63,7 @@ public:
 private:
   void launch_next(double now);
   void launch(std::uint32_t number, int cu, double now);
+  Ready ready(std::uint32_t w) const;
   bool step(std::uint32_t w); // false: the wave has ended or is blocked
   double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
   bool await_flag(std::uint32_t w, const Step& step);
@@ -84,7 +90,7 @@ private:
   std::deque<std::uint32_t> queue_;
   std::deque<Running> groups_; // references stay valid
   std::vector<WaveState> waves_;
-  std::priority_queue<std::pair<double, std::uint32_t>, std::vector<std::pair<double, std::uint32_t>>, std::greater<>> ready_;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
   std::unordered_map<std::uint32_t, std::uint32_t> launched_; // indices of groups_ by number
   std::vector<std::uint32_t> blocked_on_others_;              // waves
   std::uint32_t xcd_ = 0;

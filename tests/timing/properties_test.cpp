@@ -1,6 +1,6 @@
 // Proves what must hold of the simulation of any kernel: no level gives more than its rate, nearer caches are not slower, more rows take
-// not less time, what is read once is fetched once, and waves in another order take the same time. Seeds KILN_PROPERTIES_FIRST (1) up to
-// KILN_PROPERTIES_COUNT of them; 500 are the long run. And of a foreign kernel whose waves keep more loads outstanding than may be.
+// not less time, what is read once is fetched once, and the order of events of one time does not matter. Seeds KILN_PROPERTIES_FIRST (1) up
+// to KILN_PROPERTIES_COUNT of them; 500 are the long run. And of a foreign kernel whose waves keep more loads outstanding than may be.
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"
 #include "runtime/build/build_kernel.h"
@@ -73,32 +73,40 @@ timing::Record record_of(const SchedulePoint& point, const BuiltKernel& built, s
   return record_kernel(point.spec, built.source, built.object, sizes);
 }
 
+void expect_properties(std::uint64_t seed) {
+  const SchedulePoint point = schedule_point(seed);
+  const std::string title = fmt::format("seed {} {}", seed, point.title);
+  CAPTURE(title);
+  const timing::Chip& chip = point.to.chip();
+  CompileOptions compile = own_process_options(process_environment());
+  const BuiltKernel built = build_kernel(point.spec, point.to, compile);
+  const timing::Record record = record_of(point, built, 8);
+  const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
+  const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
+  for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
+  CHECK(l2.nanoseconds <= mall.nanoseconds * 1.02);
+  CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
+  CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * read_once_bytes(record, cold.xcds));
+  // Where all waves begin at one time, only who goes first among them is another; else also when each begins (3.9 % in seed 272 of 500).
+  timing::Chip at_once = chip;
+  at_once.wave_launch_cycles = 0;
+  const timing::Record turned = reversed(record);
+  CHECK(timing::simulate(turned, at_once, {}).nanoseconds ==
+        doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(0.03));
+  CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.04));
+  if (!point.spec.dynamic_dims().empty()) CHECK(at(record_of(point, built, 16), CacheState::cold).nanoseconds >= cold.nanoseconds * 0.96);
+}
+
 } // namespace
 
 TEST_CASE("properties of the simulation hold for kernels of random points") {
   const std::uint64_t first = number_from("KILN_PROPERTIES_FIRST", 1), count = number_from("KILN_PROPERTIES_COUNT", 6);
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
-    const SchedulePoint point = schedule_point(seed);
-    const std::string title = fmt::format("seed {} {}", seed, point.title);
-    CAPTURE(title);
-    const timing::Chip& chip = point.to.chip();
-    CompileOptions compile = own_process_options(process_environment());
-    const BuiltKernel built = build_kernel(point.spec, point.to, compile);
-    const timing::Record record = record_of(point, built, 8);
-    const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
-    const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
-    for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-    CHECK(l2.nanoseconds <= mall.nanoseconds * 1.02);
-    CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
-    CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * read_once_bytes(record, cold.xcds));
-    // 175, 413: waves fill sets of L1 to the last way, and who comes first decides whether second halves of lines are still there. 363: the
-    // wave with the end of a ragged row, which moves it element by element, goes last or first. 272: the wave that begins its loads last
-    // has the data of its first step before or behind those of the others' second.
-    const double order = seed == 175 || seed == 272 || seed == 363 || seed == 413 ? 0.08 : 0.03;
-    CHECK(at(reversed(record), CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(order));
-    if (!point.spec.dynamic_dims().empty()) CHECK(at(record_of(point, built, 16), CacheState::cold).nanoseconds >= cold.nanoseconds * 0.96);
-  }
+  for (std::uint64_t seed = first; seed < first + count; ++seed) expect_properties(seed);
 }
+
+// Layernorm of 2 rows of 5653: one wave of a workgroup moves the end of a row element by element. Where waves went by their number, the
+// order of events of one time changed its time by 5.5 %.
+TEST_CASE("properties of the simulation hold where one wave has more to do than the others") { expect_properties(363); }
 
 // A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.
 TEST_CASE("waves with more loads than may be outstanding are simulated in the order of time") {
