@@ -47,8 +47,8 @@ struct WaveState {
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 
-// When a wave may go on, its workgroup, minus the steps that it has left, and its index. Of waves that may go on at one time those of the
-// older workgroup are first, and of these the one with the most to do: what a kernel takes does not depend on which of its waves that is.
+// When a wave may go on, its workgroup, minus the steps that it has left, and its index. The least goes first: at one time the waves of the
+// older workgroup, and of these the one with the most to do, so that what a kernel takes does not depend on which of its waves that is.
 using Ready = std::tuple<double, std::uint32_t, std::int64_t, std::uint32_t>;
 
 class Xcd {

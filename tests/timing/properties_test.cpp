@@ -87,7 +87,7 @@ void expect_properties(std::uint64_t seed) {
   CHECK(l2.nanoseconds <= mall.nanoseconds * 1.02);
   CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * read_once_bytes(record, cold.xcds));
-  // Where all waves begin at one time, only who goes first among them is another; else also when each begins (3.9 % in seed 272 of 500).
+  // If all waves begin at one time, only who goes first among them is another; else also when each begins (3.9 % in seed 272 of 500).
   timing::Chip at_once = chip;
   at_once.wave_launch_cycles = 0;
   const timing::Record turned = reversed(record);
@@ -104,8 +104,8 @@ TEST_CASE("properties of the simulation hold for kernels of random points") {
   for (std::uint64_t seed = first; seed < first + count; ++seed) expect_properties(seed);
 }
 
-// Layernorm of 2 rows of 5653: one wave of a workgroup moves the end of a row element by element. Where waves went by their number, the
-// order of events of one time changed its time by 5.5 %.
+// Layernorm of 2 rows of 5653: one wave of a workgroup moves the end of a row element by element. If waves go by their number, the order of
+// events of one time changes what it takes by 5.5 %.
 TEST_CASE("properties of the simulation hold where one wave has more to do than the others") { expect_properties(363); }
 
 // A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.
