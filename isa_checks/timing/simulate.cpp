@@ -3,6 +3,7 @@
 #include "isa_checks/timing/xcd.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,21 @@ namespace {
 bool is_vector_memory(Action action) {
   return action == Action::load || action == Action::store || action == Action::atomic || action == Action::release ||
          action == Action::acquire;
+}
+
+// The place of each wave of a workgroup in an order by what they do: instructions, and the memory that they touch. Their numbers count only
+// for waves that do the same.
+std::vector<uint32_t> places(const Workgroup& g) {
+  const auto what = [&](const Step& s) {
+    const Access& a = s.access == none ? Access{} : g.accesses[s.access];
+    return std::tuple(s.code, s.taken, a.lines == 0 ? 0 : g.lines[a.first], a.lines, a.halves, a.passes, a.bytes);
+  };
+  std::vector<uint32_t> order(g.waves.size()), places(g.waves.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(
+      order, [&](uint32_t a, uint32_t b) { return std::ranges::lexicographical_compare(g.waves[a], g.waves[b], {}, what, what); });
+  for (uint32_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+  return places;
 }
 
 } // namespace
@@ -38,15 +54,17 @@ void Xcd::launch(uint32_t number, int cu, double now) {
   g.left = static_cast<int>(like.waves.size());
   ++at.workgroups;
   dispatcher_ = std::max(dispatcher_, now);
-  for (std::size_t i = 0; i < like.waves.size(); ++i) {
+  const auto first = static_cast<uint32_t>(waves_.size());
+  waves_.resize(first + like.waves.size());
+  for (const uint32_t place : places(like)) {
     dispatcher_ += chip_.wave_launch_cycles;
-    WaveState& w = waves_.emplace_back();
+    WaveState& w = waves_[first + place];
     w.group = static_cast<uint32_t>(groups_.size() - 1);
-    w.index = static_cast<int>(i);
+    w.index = static_cast<int>(g.waves.size());
     w.cu = cu;
     w.simd = at.next_simd++ % simds_per_cu;
     w.time = dispatcher_;
-    g.waves.push_back(static_cast<uint32_t>(waves_.size() - 1));
+    g.waves.push_back(first + place);
     ready_.push(ready(g.waves.back()));
   }
   at.waves += static_cast<int>(like.waves.size());

@@ -48,7 +48,8 @@ struct WaveState {
 };
 
 // When a wave may go on, its workgroup, minus the steps that it has left, and its index. The least goes first: at one time the waves of the
-// older workgroup, and of these the one with the most to do, so that what a kernel takes does not depend on which of its waves that is.
+// older workgroup, of these the one with the most to do, and of those with equally much the first by what it does (`launch`), not by its
+// number.
 using Ready = std::tuple<double, std::uint32_t, std::int64_t, std::uint32_t>;
 
 class Xcd {

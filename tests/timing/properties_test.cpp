@@ -87,12 +87,13 @@ void expect_properties(std::uint64_t seed) {
   CHECK(l2.nanoseconds <= mall.nanoseconds * 1.02);
   CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * read_once_bytes(record, cold.xcds));
-  // If all waves begin at one time, only who goes first among them is another; else also when each begins (3.9 % in seed 272 of 500).
+  // If all waves begin at one time, only their numbers are others. Those of waves that do the same may count, as a SIMD goes with them (0.3
+  // % in seed 363, nothing in 496 of 500). As launched, it also changes when each begins (3.9 % in seed 272).
   timing::Chip at_once = chip;
   at_once.wave_launch_cycles = 0;
   const timing::Record turned = reversed(record);
   CHECK(timing::simulate(turned, at_once, {}).nanoseconds ==
-        doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(0.03));
+        doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(0.005));
   CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.04));
   if (!point.spec.dynamic_dims().empty()) CHECK(at(record_of(point, built, 16), CacheState::cold).nanoseconds >= cold.nanoseconds * 0.96);
 }
