@@ -1,7 +1,7 @@
 // Random attention, executed: score expressions, heads, types, pages and lengths. KILN_ATTENTION_COUNT seeds from KILN_ATTENTION_FIRST on.
 #include "gen/reference/random.h"
 #include "tests/attention/attention_cases.h"
-#include <cstdlib>
+#include "tests/fuzz/seeds.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <limits>
@@ -13,11 +13,6 @@ using namespace kiln::testing;
 namespace {
 
 const Expr minus_infinity = constant(-std::numeric_limits<float>::infinity());
-
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 // From 2 to 10 operations on the product, positions, and inputs that have one number for all, a key, a head, a sequence or each score.
 class RandomScore {
@@ -118,7 +113,7 @@ void check_random(std::uint64_t seed) {
 TEST_CASE("random attention that broke a contract") { check_random(222); }
 
 TEST_CASE("random attention") {
-  const std::uint64_t first = number_of("KILN_ATTENTION_FIRST", 4), count = number_of("KILN_ATTENTION_COUNT", 4);
+  const std::uint64_t first = number_from("KILN_ATTENTION_FIRST", 4), count = number_from("KILN_ATTENTION_COUNT", 4);
   for (std::uint64_t seed = first; seed < first + count; ++seed) check_random(seed);
 }
 

@@ -1,10 +1,9 @@
 // Which seeds and points a run takes: number_from reads a variable of the fuzzing, such as KILN_FUZZ_COUNT; swept_points those of a sweep.
 #pragma once
+#include "gen/spec/characters.h"
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,8 +14,7 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) 
   const char* const text = std::getenv(variable);
   if (text == nullptr) return otherwise;
   std::uint64_t number = 0;
-  const char* const end = text + std::strlen(text);
-  if (const auto [at, error] = std::from_chars(text, end, number); error != std::errc{} || at != end)
+  if (!read_whole(text, number))
     throw std::invalid_argument(std::string(variable) + ": \"" + text + "\" is no number; give 0 or more, in decimal");
   return number;
 }

@@ -5,13 +5,13 @@
 #include "runtime/cache/folder/process_mark.h"
 #include "runtime/stopwatch.h"
 #include "tests/compile/run_cli.h"
+#include "tests/fuzz/seeds.h"
 #include "tests/runtime/fake_kernel.h"
 #include "tests/runtime/processes.h"
 #include "tests/runtime/system_calls.h"
 #include <atomic>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <ctime>
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -41,10 +41,7 @@ struct SharedCounts { // among processes
   SharedCounts& operator=(const SharedCounts&) = delete;
 };
 
-int kills_wanted() {
-  const char* text = std::getenv("KILN_FAULT_KILLS");
-  return text == nullptr ? 40 : std::atoi(text);
-}
+int kills_wanted() { return static_cast<int>(kiln::testing::number_from("KILN_FAULT_KILLS", 40)); }
 
 std::size_t names_in(const fs::path& folder) {
   std::error_code error;
