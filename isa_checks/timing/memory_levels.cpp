@@ -111,8 +111,10 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
-  for (const Buffer& b : record.buffers)
-    requesters_.push_back(b.sharers.together != 0 ? xcds_of(b.sharers) : std::min<double>(active_xcds, b.sharing()));
+  if (record.recorded.size() == record.workgroups) requesters_ = counted_requesters();
+  else
+    for (const Buffer& b : record.buffers)
+      requesters_.push_back(b.sharers.together != 0 ? xcds_of(b.sharers) : std::min<double>(active_xcds, b.sharing()));
   count_pollers();
 }
 
@@ -125,6 +127,26 @@ void MemoryLevels::count_pollers() {
         if (s.access != none && w.accesses[s.access].awaited != 0) polled.insert(w.lines[w.accesses[s.access].first]);
       for (const std::uint64_t line : polled) ++pollers_[line];
     }
+}
+
+// XCDs that request a line, the mean over the lines of each buffer, where all workgroups were recorded.
+std::vector<double> MemoryLevels::counted_requesters() const {
+  std::vector<std::vector<std::uint8_t>> xcds_of_line; // a bit for each XCD
+  for (const Buffer& b : record_.buffers) xcds_of_line.emplace_back(b.end_line - b.first_line);
+  for (const Workgroup& w : record_.recorded)
+    for (const std::uint64_t line : w.lines) {
+      const auto after = std::ranges::upper_bound(record_.buffers, line, {}, &Buffer::first_line);
+      if (after == record_.buffers.begin() || line >= std::prev(after)->end_line) continue;
+      xcds_of_line[static_cast<std::size_t>(std::prev(after) - record_.buffers.begin())][line - std::prev(after)->first_line] |=
+          static_cast<std::uint8_t>(1U << w.number % static_cast<std::uint32_t>(xcds_));
+    }
+  std::vector<double> result;
+  for (const std::vector<std::uint8_t>& lines : xcds_of_line) {
+    double requested = 0, touched = 0;
+    for (const std::uint8_t xcds : lines) requested += std::popcount(xcds), touched += xcds != 0 ? 1 : 0;
+    result.push_back(touched == 0 ? 1 : requested / touched);
+  }
+  return result;
 }
 
 // XCDs that have a workgroup of a group, the mean over the groups.
@@ -180,17 +202,16 @@ void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
 }
 
 // A miss takes a place in L1 before its data come: when all places are taken, L1 stands until data come, for hits too.
-double MemoryLevels::admit(Cu& cu, double now, double bytes) {
+double MemoryLevels::room(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
+  Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
   Outstanding& o = cu.outstanding;
-  if (cu.waiting.size() > 16 * cu.lines.size()) std::erase_if(cu.waiting, [&](const auto& line) { return line.second <= now; });
-  while (!o.arrivals.empty() && (o.arrivals.top().first <= now || o.bytes + bytes > chip_.max_missing_bytes)) {
-    now = std::max(now, o.arrivals.top().first);
-    o.bytes -= o.arrivals.top().second;
-    o.arrivals.pop();
-  }
-  o.bytes += bytes;
-  cu.l1.free = std::max(cu.l1.free, now);
-  return now;
+  for (; !o.arrivals.empty() && o.arrivals.top().first <= now; o.arrivals.pop()) o.bytes -= o.arrivals.top().second;
+  double bytes = access.lines * static_cast<double>(line_bytes);
+  if (o.arrivals.empty() || o.bytes + bytes <= chip_.max_missing_bytes) return now;
+  for (std::size_t i = 0; i < access.lines; ++i)
+    if (find_in_l1(cu, key_of(like.lines[access.first + i], like, number).first, now) != nullptr) bytes -= line_bytes;
+  if (bytes == 0 || o.bytes + bytes <= chip_.max_missing_bytes) return now;
+  return cu.l1.free = o.arrivals.top().first;
 }
 
 // Latency grows with the bytes in flight, and the queue of a level holds back what it has no rate for.
@@ -212,12 +233,17 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
   return ready;
 }
 
-double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
+double MemoryLevels::tagged(double now, int cu_number, const Access& access) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
   const double path = std::max({min_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle, access.bytes / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
-  const double tagged = cu.l1.serve(now, path);
-  double ready = tagged + chip_.l1_latency_cycles;
+  return cu.l1.serve(now, path);
+}
+
+double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
+  Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
+  if (cu.waiting.size() > 16 * cu.lines.size()) std::erase_if(cu.waiting, [&](const auto& line) { return line.second <= now; });
+  double ready = now + chip_.l1_latency_cycles;
   missed_.clear();
   std::size_t fills = 0;
   Miss miss;
@@ -240,23 +266,23 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   }
   if (fills == 0) return ready;
   const double fill_bytes = static_cast<double>(fills) * line_bytes, fill_cycles = fill_bytes / chip_.fill_bytes_per_cycle;
-  const double requested = admit(cu, tagged, fill_bytes);
-  busy_.add(Resource::fill, std::max(requested, cu.fill.free), fill_cycles);
-  const double served = std::max(cu.fill.serve(requested, fill_cycles), serve(l2_, Resource::l2, requested, fill_bytes / l2_rate_));
+  cu.outstanding.bytes += fill_bytes;
+  busy_.add(Resource::fill, std::max(now, cu.fill.free), fill_cycles);
+  const double served = std::max(cu.fill.serve(now, fill_cycles), serve(l2_, Resource::l2, now, fill_bytes / l2_rate_));
   ready = std::max(ready, served + chip_.l2_latency_cycles);
   traffic_.l2 += fill_bytes - miss.bytes;
-  if (!missed_.empty()) ready = std::max(ready, far_load(requested, miss) + (served - requested));
+  if (!missed_.empty()) ready = std::max(ready, far_load(now, miss) + (served - now));
   cu.outstanding.arrivals.emplace(ready, fill_bytes);
   double leaves = 0;
   for (const std::uint64_t key : missed_) {
     leaves += l2_lines_.put(key, ready, 0);
     put_in_l1(cu, key, ready);
   }
-  write_back(requested, leaves); // when the line that they leave for is requested
+  write_back(now, leaves); // when the line that they leave for is requested
   return ready;
 }
 
-double MemoryLevels::serve(SharedQueue& queue, Resource resource, double now, double cycles) {
+double MemoryLevels::serve(Queue& queue, Resource resource, double now, double cycles) {
   const double done = queue.serve(now, cycles);
   busy_.add(resource, done - cycles, cycles);
   return done;
@@ -316,6 +342,6 @@ double MemoryLevels::coherent_load(double now, int cu_number, const Workgroup& l
 }
 
 // At the end of a kernel what L2 holds for other XCDs to read is written to memory.
-double MemoryLevels::drained(double now) { return std::max(write_.last(), write_back(now, l2_lines_.clean())); }
+double MemoryLevels::drained(double now) { return std::max(write_.free, write_back(now, l2_lines_.clean())); }
 
 } // namespace kiln::timing

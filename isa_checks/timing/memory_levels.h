@@ -68,7 +68,12 @@ class MemoryLevels {
 public:
   MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus, BusyTime& busy);
 
-  // When the data of a load are there, that CU `cu` issues at cycle `now` for workgroup `group` recorded as `like`.
+  // When the L1 of CU `cu` takes the next access. Calls for a CU have to come in order of time, and those for several nearly so.
+  double l1_free(int cu) const { return cus_[static_cast<std::size_t>(cu)].l1.free; }
+  double tagged(double now, int cu, const Access& access); // when L1 has looked up what a load asks for at cycle `now`
+  // The first time from `now` on at which L1 may have room for the lines that a load of workgroup `number`, recorded as `like`, misses.
+  double room(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
+  // When the data of a load are there, that L1 has looked up at cycle `now`.
   double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
   double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
   double atomic(double now, int cu, const Access& access);
@@ -102,13 +107,13 @@ private:
     double bytes = 0, from_hbm = 0; // of one access beyond L2; the part that HBM gives
   };
   std::pair<std::uint64_t, double> key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const;
-  double serve(SharedQueue& queue, Resource resource, double now, double cycles);
-  double admit(Cu& cu, double now, double bytes);
+  double serve(Queue& queue, Resource resource, double now, double cycles);
   static const double* find_in_l1(const Cu& cu, std::uint64_t key, double now);
   static void put_in_l1(Cu& cu, std::uint64_t key, double ready);
   double far_load(double now, const Miss& miss);
   double write_back(double now, double bytes);
   double xcds_of(const Sharers& sharers) const;
+  std::vector<double> counted_requesters() const;
   void count_pollers();
 
   const Chip& chip_;
@@ -121,7 +126,7 @@ private:
   std::vector<Cu> cus_;
   L2 l2_lines_;
   std::vector<double> requesters_; // XCDs that request a line, by buffer
-  SharedQueue l2_, mall_, hbm_, write_;
+  Queue l2_, mall_, hbm_, write_;
   double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes per cycle, of this XCD
   InFlight far_;                                                           // bytes beyond L2
   Traffic traffic_;

@@ -1,6 +1,7 @@
 // What waves wait for: counters, barriers, and steps of other waves and workgroups.
 #include "isa_checks/timing/xcd.h"
 #include <algorithm>
+#include <cmath>
 
 namespace kiln::timing {
 
@@ -38,7 +39,7 @@ std::optional<double> Xcd::visible_at(const Awaited& awaited, uint32_t w) const 
   if (found->second == waves_[w].group) return waves_[w].time;
   const WaveState& writer = waves_[groups_[found->second].waves[awaited.wave]];
   const auto published = std::ranges::find(writer.published, awaited.step, &std::pair<uint32_t, double>::first);
-  if (published != writer.published.end()) return published->second;
+  if (published != writer.published.end()) return std::isinf(published->second) ? std::nullopt : std::optional(published->second);
   // That one may take another path, and a shorter one.
   const bool is_past = writer.next > awaited.step || writer.next == groups_[found->second].like->waves[awaited.wave].size();
   return is_past ? std::optional(writer.time) : std::nullopt;

@@ -19,9 +19,16 @@ struct Simd {
   Queue valu, matrix, scalar;
 };
 
+struct Request { // of a wave's vector memory instruction
+  std::uint32_t wave = 0, step = 0;
+  double issued = 0;
+  double tagged = 0; // of a load: when L1 has looked up its lines; 0: it has not
+};
+
 struct Cu {
   std::array<Simd, simds_per_cu> simd;
   Queue lds;
+  std::deque<Request> requests; // that L1 has to serve, in this order
   int workgroups = 0, next_simd = 0, waves = 0;
 };
 
@@ -43,13 +50,15 @@ struct WaveState {
   bool at_barrier = false, blocked = false;
   bool in_circle = false;                                  // waits for no other XCD's workgroup
   std::deque<double> vector, lds;                          // completions of what is outstanding, in order
+  std::size_t unserved = 0;                                // the last so many of `vector` wait for L1: not known yet
+  bool awaits_l1 = false;                                  // goes on when L1 serves one of those
   double scalar = 0;                                       // completion of the last scalar load
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 
 // When a wave may go on, its workgroup, minus the steps that it has left, and its index. The least goes first: at one time the waves of the
 // older workgroup, of these the one with the most to do, and of those with equally much the first by what it does (`launch`), not by its
-// number.
+// number. What an L1 does next goes before all waves.
 using Ready = std::tuple<double, std::uint32_t, std::int64_t, std::uint32_t>;
 
 class Xcd {
@@ -71,15 +80,18 @@ private:
   std::optional<double> visible_at(const Awaited& awaited, std::uint32_t w) const;
   bool await_others(std::uint32_t w, const Access& access);
   bool break_circle(); // whether a wave goes on
-  void await_room(WaveState& wave);
   void wait(WaveState& wave, const Code& code);
   void wake_blocked(std::uint32_t w);
   void arrive(std::uint32_t w);
   bool release_barrier(std::uint32_t group);
   void end(std::uint32_t w);
   void note(const WaveState& wave, WaveActivity doing, double from, double to);
-  void vector_memory(WaveState& wave, const Code& code, const Step& step);
-  double lds(WaveState& wave, const Access* access);
+  void vector_memory(std::uint32_t w);
+  bool await_l1(WaveState& wave, const Code& code, bool last);
+  void push_l1(int cu);
+  void serve_l1(int cu, double now);
+  double access_memory(WaveState& wave, const Request& request, double now);
+  double lds(double now, int cu, const Access* access);
 
   const Record& record_;
   const Chip& chip_;
@@ -94,6 +106,7 @@ private:
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
   std::unordered_map<std::uint32_t, std::uint32_t> launched_; // indices of groups_ by number
   std::vector<std::uint32_t> blocked_on_others_;              // waves
+  static constexpr std::uint32_t l1_of = 1U << 31;            // in place of a wave's index: of a CU
   std::uint32_t xcd_ = 0;
   double dispatcher_ = 0, ended_ = 0;
   bool any_data_ = false;
