@@ -131,7 +131,7 @@ void MemoryLevels::count_pollers() {
 
 // XCDs that request a line, the mean over the lines of each buffer, where all workgroups were recorded.
 std::vector<double> MemoryLevels::counted_requesters() const {
-  std::vector<std::vector<std::uint8_t>> xcds_of_line; // a bit for each XCD
+  std::vector<std::vector<std::uint8_t>> xcds_of_line; // a bit for each XCD: no chip has more than 8
   for (const Buffer& b : record_.buffers) xcds_of_line.emplace_back(b.end_line - b.first_line);
   for (const Workgroup& w : record_.recorded)
     for (const std::uint64_t line : w.lines) {

@@ -44,8 +44,8 @@ void Xcd::vector_memory(uint32_t w) {
   wave.time += issue_cycles * options_.what_if.issue;
 }
 
-// Whether the wave may go on with `code`, if not before L1 has served another one of its instructions: it waits for more than are served,
-// or has as many outstanding as a wave may have, or ends. Moves its time to when it has room for one more.
+// Says whether a wave may go on with `code`. It may not before L1 has served another one of its requests if it waits for that one, has as
+// many outstanding as a wave may have, or ends. Moves its time to when it has room for one more.
 bool Xcd::await_l1(WaveState& wave, const Code& code, bool last) {
   const bool one_more = is_vector_memory(code.action), waits = code.action == Action::wait && wave.unserved > code.vmcnt;
   wave.awaits_l1 = wave.unserved != 0 && (last || waits || (one_more && wave.unserved >= static_cast<std::size_t>(max_vmcnt)));
@@ -111,8 +111,8 @@ double Xcd::access_memory(WaveState& wave, const Request& request, double now) {
     } else {
       done = memory_.atomic(now, wave.cu, a);
     }
+    if (code.action != Action::load) wave.last_store = std::max(wave.last_store, done);
   }
-  if (code.action != Action::load) wave.last_store = std::max(wave.last_store, done);
   if (code.for_device && code.action == Action::store) { // others see it when it has passed the queues, behind what the CU stored before
     const double passed = done - chip_.store_ack_cycles;
     std::ranges::find(wave.published, request.step, &std::pair<uint32_t, double>::first)->second =

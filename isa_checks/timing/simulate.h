@@ -1,5 +1,4 @@
-// simulate: plays a record on a chip, event by event. Simulates the XCD that has most to do, and the one with the last
-// workgroup if that is unlike the others, with its share of MALL and HBM.
+// simulate: plays a record on a chip, event by event: the slowest XCD, with its share of MALL and HBM.
 #pragma once
 #include "isa_checks/timing/chips.h"
 #include "isa_checks/timing/memory_levels.h"

@@ -1,7 +1,7 @@
 // Kiln's products beside other people's machine code for the same work, both executed and predicted by the same model, so that its errors
 // of level cancel. Arguments: the folder that holds the objects, a table of launches (docs/timing_validation.md has its columns), and words
-// that select rows by chip or family. `kiln predict` makes every prediction, in a graph. The short form takes a kernel of Kiln's own for
-// foreign: the ratio has to be 1.
+// that select rows by chip or family. With the word `properties`: whether nearer caches make the foreign code slower, or more rows quicker.
+// `kiln predict` makes every prediction, in a graph. The short form takes a kernel of Kiln's own for foreign: the ratio has to be 1.
 #include "gen/catalog/catalog.h"
 #include "gen/plan/target.h"
 #include "runtime/build/build_kernel.h"
@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <span>
 #include <sstream>
 #include <unistd.h>
@@ -84,15 +85,56 @@ struct Ratios {
   double at(double share) const { return of[static_cast<std::size_t>(share * static_cast<double>(of.size() - 1) + 0.5)]; }
 };
 
+// The rows of a table that each of the words selects.
+std::vector<Row> selected(const std::string& table, std::span<const std::string> words) {
+  std::vector<Row> rows = read_table(table);
+  std::erase_if(rows, [&](const Row& row) {
+    const auto is_of = [&](const std::string& word) { return word == row.at("chip") || word == row.at("family"); };
+    return std::stoi(row.at("split")) > 1 || !std::ranges::all_of(words, is_of); // split: another launch, not in the table, clears its sums
+  });
+  return rows;
+}
+
+double predicted_foreign(const std::string& folder, const Row& row, const std::string& cache) {
+  static const std::regex stated("--cache [a-z0-9]+");
+  return predicted(fmt::format("--object '{}/{}' --kernel '{}' {}", folder, row.at("object"), row.at("kernel"),
+                               std::regex_replace(row.at("arguments"), stated, "--cache " + cache)));
+}
+
+// Says in how many pairs the second time is not below the first, and in which it is furthest below.
+void print_order(std::string_view what, const std::vector<std::pair<double, double>>& pairs) {
+  const auto falls = std::ranges::count_if(pairs, [](const auto& p) { return p.second < p.first; });
+  const auto worst = std::ranges::min_element(pairs, {}, [](const auto& p) { return p.second / p.first; });
+  fmt::print("{:<40}{:>5} of {}", what, pairs.size() - static_cast<std::size_t>(falls), pairs.size());
+  if (falls != 0) fmt::print(", at worst {:.2f} us and then {:.2f}", worst->first, worst->second);
+  fmt::print("\n");
+}
+
+// Compares each launch with itself at other caches, and with those that differ from it by their rows alone.
+void check_properties(const std::string& folder, const std::string& table, std::span<const std::string> words) {
+  std::vector<std::pair<double, double>> to_mall, to_hbm, rows;
+  std::map<std::vector<std::string>, std::map<int, double>> by_rows;
+  for (const Row& row : selected(table, words)) {
+    const double l2 = predicted_foreign(folder, row, "l2"), mall = predicted_foreign(folder, row, "mall"),
+                 cold = predicted_foreign(folder, row, "cold");
+    if (std::isnan(l2 + mall + cold)) continue;
+    to_mall.emplace_back(l2, mall);
+    to_hbm.emplace_back(mall, cold);
+    by_rows[{row.at("chip"), row.at("object"), row.at("kernel"), row.at("n"), row.at("k")}][std::stoi(row.at("m"))] = cold;
+  }
+  for (const auto& [launch, of] : by_rows)
+    for (auto at = of.begin(); std::next(at) != of.end(); ++at) rows.emplace_back(at->second, std::next(at)->second);
+  print_order("out of MALL no quicker than out of L2", to_mall);
+  print_order("out of HBM no quicker than out of MALL", to_hbm);
+  print_order("more rows no quicker", rows);
+}
+
 // By the most rows of a class of m.
 std::map<int, Ratios> compare(const std::string& folder, const std::string& table, std::span<const std::string> words) {
   std::map<int, Ratios> classes;
   fmt::print("{:<7} {:<19}{:>5}{:>7}{:>7} {:<5}{:>9}{:>9}{:>7}\n", "CHIP", "FAMILY", "M", "N", "K", "CACHE", "FOREIGN", "KILN", "RATIO");
-  for (const Row& row : read_table(table)) {
-    if (std::stoi(row.at("split")) > 1) continue; // its sums are cleared by another launch, which is not in the table
-    if (!std::ranges::all_of(words, [&](const std::string& word) { return word == row.at("chip") || word == row.at("family"); })) continue;
-    const double foreign =
-        predicted(fmt::format("--object '{}/{}' --kernel '{}' {}", folder, row.at("object"), row.at("kernel"), row.at("arguments")));
+  for (const Row& row : selected(table, words)) {
+    const double foreign = predicted_foreign(folder, row, row.at("cache"));
     const double own = predicted(own_spec(row));
     fmt::print("{:<7} {:<19}{:>5}{:>7}{:>7} {:<5}{:>9.2f}{:>9.2f}{:>7.2f}\n", row.at("chip"), row.at("family"), row.at("m"), row.at("n"),
                row.at("k"), row.at("cache"), foreign, own, own / foreign);
@@ -133,7 +175,9 @@ std::string write_own(const std::filesystem::path& folder) {
 int short_form() {
   std::string name = (std::filesystem::temp_directory_path() / "kiln_foreign.XXXXXX").string();
   if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the object can be made");
-  const std::map<int, Ratios> classes = compare(name, write_own(name), {});
+  const std::string table = write_own(name);
+  const std::map<int, Ratios> classes = compare(name, table, {});
+  check_properties(name, table, {});
   std::filesystem::remove_all(name);
   const bool is_one = classes.contains(16) && std::abs(classes.at(16).at(0.5) - 1) < 0.01;
   if (!is_one) fmt::print(stderr, "error: Kiln's own object is not predicted as its spec is\n");
@@ -147,10 +191,16 @@ int main(int argc, char** argv) {
     if (take_short_form(argc, argv)) return short_form();
     const std::vector<std::string> arguments(argv + 1, argv + argc);
     if (arguments.size() < 2) {
-      fmt::print("foreign: Kiln beside foreign objects. It needs some: ./dev bench foreign -- FOLDER TABLE.csv [CHIP] [FAMILY]\n");
+      fmt::print(
+          "foreign: Kiln beside foreign objects. It needs some: ./dev bench foreign -- FOLDER TABLE.csv [properties] [CHIP] [FAMILY]\n");
       return 0;
     }
-    const std::map<int, Ratios> classes = compare(arguments[0], arguments[1], std::span(arguments).subspan(2));
+    const auto words = std::span(arguments).subspan(2);
+    if (!words.empty() && words.front() == "properties") {
+      check_properties(arguments[0], arguments[1], words.subspan(1));
+      return 0;
+    }
+    const std::map<int, Ratios> classes = compare(arguments[0], arguments[1], words);
     fmt::print("\nKiln's predicted time over that of the foreign code, in the same model:\n{:<12}{:>5}{:>8}{:>8}{:>8}{:>14}\n", "ROWS", "N",
                "P10", "MEDIAN", "P90", "KILN SLOWER");
     for (const auto& [most, ratios] : classes)

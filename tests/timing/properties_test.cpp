@@ -1,6 +1,7 @@
 // Proves what must hold of the simulation of any kernel: no level gives more than its rate, nearer caches are not slower, more rows take
-// not less time, what is read once is fetched once, and the order of events of one time does not matter. Seeds KILN_PROPERTIES_FIRST (1) up
-// to KILN_PROPERTIES_COUNT of them; 500 are the long run. And of a foreign kernel whose waves keep more loads outstanding than may be.
+// not less time, nor more bytes, what is read once is fetched once, and the order of events of one time does not matter. Seeds
+// KILN_PROPERTIES_FIRST (1) up to KILN_PROPERTIES_COUNT of them; 500 are the long run. And of a foreign kernel whose waves keep more loads
+// outstanding than may be.
 #include "gen/families/make_plan.h"
 #include "gen/families/schedule.h"
 #include "runtime/build/build_kernel.h"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 using namespace kiln;
@@ -28,30 +30,33 @@ void expect_rates_held(const Simulation& s, const timing::Chip& chip) {
   CHECK((s.traffic.hbm + s.traffic.mall + s.traffic.l2) * chip.xcds / ns / 1e3 <= chip.l2_tbs * 1.001);
 }
 
-// What vector loads read of buffers of which no line is asked for by two workgroups: each line counts once. The simulation is of one XCD,
-// the slowest: as many XCDs are taken as have the least.
+// What vector loads read of buffers of which hardly a line is asked for by two workgroups, where each line counts once: those of which
+// several XCDs have a part, by their parts. The simulation is of one XCD, the slowest: as many XCDs are taken as have the least.
 double read_once_bytes(const timing::Record& r, int xcds) {
-  std::vector<std::set<std::uint64_t>> lines(static_cast<std::size_t>(xcds));
+  std::map<std::uint64_t, std::set<std::size_t>> xcds_of; // by line
   const auto once = [&](std::uint64_t line) {
     return std::ranges::any_of(r.buffers,
                                [&](const timing::Buffer& b) { return line >= b.first_line && line < b.end_line && b.sharing() < 1.02; });
   };
-  for (const timing::Workgroup& w : r.recorded)
+  const auto count = static_cast<std::size_t>(xcds);
+  std::vector<double> workgroups(count), lines(count);
+  for (const timing::Workgroup& w : r.recorded) {
+    workgroups[w.number % count] += 1;
     for (const auto& steps : w.waves)
       for (const timing::Step& s : steps) {
         if (s.access == timing::none || r.code[s.code].action != timing::Action::load) continue;
         const timing::Access& a = w.accesses[s.access];
         for (std::size_t l = a.first; l < a.first + a.lines; ++l)
-          if (once(w.lines[l])) lines[w.number % lines.size()].insert(w.lines[l]);
+          if (once(w.lines[l])) xcds_of[w.lines[l]].insert(w.number % count);
       }
-  if (r.recorded.size() == r.workgroups)
-    return 128.0 * xcds * static_cast<double>(std::ranges::min_element(lines, {}, &std::set<std::uint64_t>::size)->size());
-  double least = 1e30; // of a workgroup, the mean over those of an XCD
-  for (std::size_t xcd = 0; xcd < lines.size(); ++xcd) {
-    const auto of_xcd = std::ranges::count_if(r.recorded, [&](const timing::Workgroup& w) { return w.number % lines.size() == xcd; });
-    if (of_xcd != 0) least = std::min(least, static_cast<double>(lines[xcd].size()) / static_cast<double>(of_xcd));
   }
-  return 128.0 * least * r.workgroups;
+  for (const auto& [line, of] : xcds_of)
+    for (const std::size_t xcd : of) lines[xcd] += 1.0 / static_cast<double>(of.size());
+  const bool all = r.recorded.size() == r.workgroups;
+  double least = 1e30; // of an XCD; of a workgroup, the mean over those of an XCD, where not all were recorded
+  for (std::size_t xcd = 0; xcd < count; ++xcd)
+    if (workgroups[xcd] != 0) least = std::min(least, lines[xcd] / (all ? 1 : workgroups[xcd]));
+  return static_cast<double>(line_bytes) * least * (all ? xcds : r.workgroups);
 }
 
 // The waves of each workgroup in the opposite order: among events of one time others come first.
@@ -63,6 +68,50 @@ timing::Record reversed(timing::Record r) {
       if (a.writer != timing::none) a.writer = last - a.writer;
     for (timing::Awaited& a : w.awaited) a.wave = last - a.wave;
   }
+  return r;
+}
+
+// The same instructions with an eighth more bytes: a line lies after each eight of a buffer, and who accesses the eighth accesses it too.
+timing::Record with_more_bytes(timing::Record r) {
+  constexpr std::uint64_t before = 8;
+  const auto moved = [](const timing::Buffer& b, std::uint64_t line) {
+    return 2 * b.first_line + (line - b.first_line) + (line - b.first_line) / before;
+  };
+  const auto is_eighth = [](const timing::Buffer& b, std::uint64_t line) { return (line - b.first_line) % before == before - 1; };
+  for (timing::Workgroup& w : r.recorded) {
+    std::vector<std::uint64_t> lines;
+    for (timing::Access& a : w.accesses) {
+      const auto first = static_cast<std::uint32_t>(lines.size());
+      for (std::size_t l = a.first; l < a.first + a.lines; ++l) {
+        const auto b = std::ranges::find_if(
+            r.buffers, [&](const timing::Buffer& of) { return w.lines[l] >= of.first_line && w.lines[l] < of.end_line; });
+        lines.push_back(b == r.buffers.end() ? 2 * w.lines[l] : moved(*b, w.lines[l]));
+        if (b == r.buffers.end() || !is_eighth(*b, w.lines[l])) continue;
+        lines.push_back(lines.back() + 1);
+        a.halves = static_cast<std::uint16_t>(a.halves + 2);
+        a.bytes += line_bytes;
+      }
+      a.lines = static_cast<std::uint16_t>(lines.size() - first);
+      a.first = first;
+    }
+    w.lines = std::move(lines);
+    for (std::size_t i = 0; i < w.spans.size(); ++i) {
+      timing::LineSpan& span = w.spans[i];
+      if (span.count == 0) continue;
+      const timing::Buffer& b = r.buffers[i];
+      const std::uint64_t last = span.first + span.count - 1;
+      span.first = moved(b, span.first);
+      span.count = moved(b, last) + (is_eighth(b, last) ? 2 : 1) - span.first;
+    }
+  }
+  constexpr double more = 1 + 1.0 / before;
+  for (timing::Buffer& b : r.buffers) {
+    b.end_line = moved(b, b.end_line);
+    b.first_line *= 2;
+    for (double* lines : {&b.touched, &b.requested, &b.updated}) *lines *= more;
+  }
+  r.footprint *= more;
+  r.moved *= more;
   return r;
 }
 
@@ -84,18 +133,26 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  CHECK(l2.nanoseconds <= mall.nanoseconds * 1.02);
-  CHECK(mall.nanoseconds <= cold.nanoseconds * 1.02);
-  CHECK(cold.traffic.hbm * cold.xcds >= 0.97 * read_once_bytes(record, cold.xcds));
-  // If all waves begin at one time, only their numbers are others. Those of waves that do the same may count, as a SIMD goes with them (0.3
-  // % in seed 363, nothing in 496 of 500). As launched, it also changes when each begins (3.9 % in seed 272).
+  CHECK(l2.nanoseconds <= mall.nanoseconds * 1.002);
+  CHECK(mall.nanoseconds <= cold.nanoseconds);
+  CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
+  CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
+  // If all waves begin at one time, only their numbers are others, and the order of events of one time. As launched, it also changes when
+  // each begins.
   timing::Chip at_once = chip;
   at_once.wave_launch_cycles = 0;
   const timing::Record turned = reversed(record);
   CHECK(timing::simulate(turned, at_once, {}).nanoseconds ==
-        doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(0.005));
-  CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.04));
-  if (!point.spec.dynamic_dims().empty()) CHECK(at(record_of(point, built, 16), CacheState::cold).nanoseconds >= cold.nanoseconds * 0.96);
+        doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(1e-9));
+  CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.025));
+  if (point.spec.dynamic_dims().empty()) return;
+  // More rows are of the same workgroups, or of more. docs/timing_validation.md says what may make them quicker.
+  const auto expect_no_quicker = [&](const timing::Record& more, double ns, const timing::Record& less, double than) {
+    CHECK(ns >= than * (more.workgroups == less.workgroups ? 0.995 : 0.96));
+  };
+  const timing::Record less = record_of(point, built, 4), more = record_of(point, built, 16);
+  expect_no_quicker(record, cold.nanoseconds, less, at(less, CacheState::cold).nanoseconds);
+  expect_no_quicker(more, at(more, CacheState::cold).nanoseconds, record, cold.nanoseconds);
 }
 
 } // namespace
