@@ -184,32 +184,42 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
   return {line, 1};
 }
 
-// A line on its way is requested once: who misses it too waits for it, also if its set has filled with others meanwhile.
-const double* MemoryLevels::find_in_l1(const Cu& cu, std::uint64_t key, double now) {
+// A line on its way is requested once: who misses it too waits for it.
+const double* MemoryLevels::find_in_l1(const Cu& cu, std::uint64_t key) {
   const std::size_t set = key % Cu::sets * l1_ways;
   for (std::size_t w = 0; w < l1_ways; ++w)
     if (cu.lines[set + w].first == key) return &cu.lines[set + w].second;
   const auto waiting = cu.waiting.find(key);
-  return waiting != cu.waiting.end() && waiting->second > now ? &waiting->second : nullptr;
+  return waiting != cu.waiting.end() ? &waiting->second : nullptr;
 }
 
-void MemoryLevels::put_in_l1(Cu& cu, std::uint64_t key, double ready) {
-  const std::size_t set = key % Cu::sets;
-  std::uint8_t& way = cu.oldest[set];
-  cu.lines[set * l1_ways + way] = {key, ready};
-  way = static_cast<std::uint8_t>((way + 1) % l1_ways);
+void MemoryLevels::request_for_l1(Cu& cu, std::uint64_t key, double ready) {
   cu.waiting[key] = ready;
+  cu.arriving.emplace(ready, key);
 }
 
-// A miss takes a place in L1 before its data come: when all places are taken, L1 stands until data come, for hits too.
+// Puts the lines into L1 that have come until now, in the order in which they came.
+void MemoryLevels::put_in_l1(Cu& cu, double now) {
+  for (; !cu.arriving.empty() && cu.arriving.top().first <= now; cu.arriving.pop()) {
+    const auto [ready, key] = cu.arriving.top();
+    const std::size_t set = key % Cu::sets;
+    std::uint8_t& way = cu.oldest[set];
+    cu.lines[set * l1_ways + way] = {key, ready};
+    way = static_cast<std::uint8_t>((way + 1) % l1_ways);
+    cu.waiting.erase(key);
+  }
+}
+
+// So many lines may be on their way to an L1. Beyond them it stands until data come, for hits too.
 double MemoryLevels::room(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
+  put_in_l1(cu, now);
   Outstanding& o = cu.outstanding;
   for (; !o.arrivals.empty() && o.arrivals.top().first <= now; o.arrivals.pop()) o.bytes -= o.arrivals.top().second;
   double bytes = access.lines * static_cast<double>(line_bytes);
   if (o.arrivals.empty() || o.bytes + bytes <= chip_.max_missing_bytes) return now;
   for (std::size_t i = 0; i < access.lines; ++i)
-    if (find_in_l1(cu, key_of(like.lines[access.first + i], like, number).first, now) != nullptr) bytes -= line_bytes;
+    if (find_in_l1(cu, key_of(like.lines[access.first + i], like, number).first) != nullptr) bytes -= line_bytes;
   if (bytes == 0 || o.bytes + bytes <= chip_.max_missing_bytes) return now;
   return cu.l1.free = o.arrivals.top().first;
 }
@@ -242,14 +252,14 @@ double MemoryLevels::tagged(double now, int cu_number, const Access& access) {
 
 double MemoryLevels::load(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
-  if (cu.waiting.size() > 16 * cu.lines.size()) std::erase_if(cu.waiting, [&](const auto& line) { return line.second <= now; });
+  put_in_l1(cu, now);
   double ready = now + chip_.l1_latency_cycles;
   missed_.clear();
   std::size_t fills = 0;
   Miss miss;
   for (std::size_t i = 0; i < access.lines; ++i) {
     const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
-    if (const double* at = find_in_l1(cu, key, now)) {
+    if (const double* at = find_in_l1(cu, key)) {
       ready = std::max(ready, *at);
       traffic_.l1 += line_bytes;
       continue;
@@ -257,7 +267,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
     ++fills;
     if (const double* at = l2_lines_.find(key)) {
       ready = std::max(ready, *at);
-      put_in_l1(cu, key, std::max(*at, now + chip_.l2_latency_cycles));
+      request_for_l1(cu, key, std::max(*at, now + chip_.l2_latency_cycles));
       continue;
     }
     missed_.push_back(key);
@@ -276,7 +286,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   double leaves = 0;
   for (const std::uint64_t key : missed_) {
     leaves += l2_lines_.put(key, ready, 0);
-    put_in_l1(cu, key, ready);
+    request_for_l1(cu, key, ready);
   }
   write_back(now, leaves); // when the line that they leave for is requested
   return ready;

@@ -90,7 +90,7 @@ public:
   bool from_hbm() const { return from_hbm_; }                         // where lines are found that L2 does not have: HBM, or MALL
 
 private:
-  // Lines that an L1 has requested and does not have yet: each has its place in L1 from then on.
+  // Lines that an L1 has requested and does not have yet.
   struct Outstanding {
     double bytes = 0;
     std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals; // when, bytes
@@ -101,15 +101,18 @@ private:
     Outstanding outstanding;
     std::vector<std::pair<std::uint64_t, double>> lines{line_count, {~0ULL, 0}}; // L1: the ways of a set lie together
     std::array<std::uint8_t, sets> oldest{};
-    std::unordered_map<std::uint64_t, double> waiting; // lines on their way, wherever they will lie, and when they are there
+    // Lines on their way: when each is there, and the next ones to come. A line takes its place in L1 when it comes.
+    std::unordered_map<std::uint64_t, double> waiting;
+    std::priority_queue<std::pair<double, std::uint64_t>, std::vector<std::pair<double, std::uint64_t>>, std::greater<>> arriving;
   };
   struct Miss {
     double bytes = 0, from_hbm = 0; // of one access beyond L2; the part that HBM gives
   };
   std::pair<std::uint64_t, double> key_of(std::uint64_t line, const Workgroup& like, std::uint32_t number) const;
   double serve(Queue& queue, Resource resource, double now, double cycles);
-  static const double* find_in_l1(const Cu& cu, std::uint64_t key, double now);
-  static void put_in_l1(Cu& cu, std::uint64_t key, double ready);
+  static const double* find_in_l1(const Cu& cu, std::uint64_t key);
+  static void request_for_l1(Cu& cu, std::uint64_t key, double ready);
+  static void put_in_l1(Cu& cu, double now);
   double far_load(double now, const Miss& miss);
   double write_back(double now, double bytes);
   double xcds_of(const Sharers& sharers) const;
