@@ -144,7 +144,7 @@ void expect_properties(std::uint64_t seed) {
   const timing::Record turned = reversed(record);
   CHECK(timing::simulate(turned, at_once, {}).nanoseconds ==
         doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(1e-9));
-  CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.025));
+  CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.03));
   if (point.spec.dynamic_dims().empty()) return;
   // More rows are of the same workgroups, or of more. docs/timing_validation.md says what may make them quicker.
   const auto expect_no_quicker = [&](const timing::Record& more, double ns, const timing::Record& less, double than) {
