@@ -71,7 +71,8 @@ public:
   // When the L1 of CU `cu` takes the next access. Calls for a CU have to come in order of time, and those for several nearly so.
   double l1_free(int cu) const { return cus_[static_cast<std::size_t>(cu)].l1.free; }
   double tagged(double now, int cu, const Access& access); // when L1 has looked up what a load asks for at cycle `now`
-  // The first time from `now` on at which L1 may have room for the lines that a load of workgroup `number`, recorded as `like`, misses.
+  // The first time from `now` on at which L1 may have room for the lines that a load of workgroup `number`, recorded as `like`, misses. L1
+  // stands until then.
   double room(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
   // When the data of a load are there, that L1 has looked up at cycle `now`.
   double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);

@@ -224,10 +224,10 @@ std::string_view to_string(WaveActivity doing) {
   return names[static_cast<std::size_t>(doing)];
 }
 
-// The slowest XCD. Those that do the same on other lines may differ by 8 %, as their lines lie in other sets of L1: all are simulated where
-// that takes no more than about 0.1 s. Else those that may be the slowest: with the most instructions, with the most lines of memory, and
-// with a last workgroup that is unlike the first. At the end of a tensor elements are moved one by one, so that what has fewer lines may
-// have more instructions.
+// The slowest XCD. Those that execute the same may differ by 8 %, as rows end at other places of a line and lines lie in other sets of L1:
+// all are simulated where that takes no more than about 0.1 s. Else those that may be the slowest: with the most instructions, with the
+// most lines of memory, and with a last workgroup that is unlike the first. At the end of a tensor elements are moved one by one, so that
+// what has fewer lines may have more instructions.
 Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
   constexpr std::size_t few = 500'000; // steps, of all XCDs
   const std::size_t xcds = std::min<std::size_t>(static_cast<std::size_t>(chip.xcds), record.workgroups);

@@ -166,6 +166,15 @@ TEST_CASE("properties of the simulation hold for kernels of random points") {
 // events of one time changes what it takes by 5.5 %.
 TEST_CASE("properties of the simulation hold where one wave has more to do than the others") { expect_properties(363); }
 
+// 16 rows are 3.9 % quicker than 8 if loads queue for HBM when waves issue them, not when L1 comes to them.
+TEST_CASE("properties of the simulation hold where some CUs begin before the others") { expect_properties(237); }
+
+// HBM gives 1.6 % less than is read if each line is shared by as many XCDs as workgroups: the two that share one are on the same XCD.
+TEST_CASE("properties of the simulation hold where tiles end within a line") { expect_properties(126); }
+
+// 8 rows are 2.2 % quicker than 4 if only the XCDs with the most to do are simulated.
+TEST_CASE("properties of the simulation hold where XCDs that execute the same differ") { expect_properties(375); }
+
 // A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.
 TEST_CASE("waves with more loads than may be outstanding are simulated in the order of time") {
   std::string body = "  s_load_dwordx2 s[4:5], s[0:1], 0x0\n  v_lshlrev_b32 v1, 4, v0\n  s_mul_i32 s10, s2, 0x40000\n"
