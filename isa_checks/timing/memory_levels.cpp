@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
 #include <unordered_set>
 
 namespace kiln::timing {
@@ -101,9 +100,9 @@ double L2::clean() {
   return bytes;
 }
 
-MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus,
-                           BusyTime& busy)
-    : chip_(chip), record_(record), what_if_(what_if), xcds_(active_xcds), cu_share_(static_cast<double>(active_xcds) / chip.cus),
+MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, const Requesters& requesters, CacheState state, const WhatIf& what_if,
+                           int active_xcds, int cus, BusyTime& busy)
+    : chip_(chip), record_(record), requesters_(requesters), what_if_(what_if), cu_share_(static_cast<double>(active_xcds) / chip.cus),
       busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > machine::mall_bytes), cus_(static_cast<std::size_t>(cus)) {
   const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes per cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
@@ -111,51 +110,6 @@ MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, CacheState st
   hbm_rate_ = rate(chip.hbm_tbs, active_xcds) * what_if.bandwidth;
   write_rate_ = rate(chip.write_tbs, chip.xcds) * what_if.bandwidth;
   shared_write_rate_ = rate(chip.write_tbs, active_xcds) * what_if.bandwidth;
-  if (record.recorded.size() == record.workgroups) requesters_ = counted_requesters();
-  else
-    for (const Buffer& b : record.buffers)
-      requesters_.push_back(b.sharers.together != 0 ? xcds_of(b.sharers) : std::min<double>(active_xcds, b.sharing()));
-  count_pollers();
-}
-
-// Waves of all workgroups that read what others publish, by the first line that they read of it.
-void MemoryLevels::count_pollers() {
-  for (const Workgroup& w : record_.recorded)
-    for (const auto& steps : w.waves) {
-      std::set<std::uint64_t> polled; // by this wave
-      for (const Step& s : steps)
-        if (s.access != none && w.accesses[s.access].awaited != 0) polled.insert(w.lines[w.accesses[s.access].first]);
-      for (const std::uint64_t line : polled) ++pollers_[line];
-    }
-}
-
-// XCDs that request a line, the mean over the lines of each buffer, where all workgroups were recorded.
-std::vector<double> MemoryLevels::counted_requesters() const {
-  std::vector<std::vector<std::uint8_t>> xcds_of_line; // a bit for each XCD: no chip has more than 8
-  for (const Buffer& b : record_.buffers) xcds_of_line.emplace_back(b.end_line - b.first_line);
-  for (const Workgroup& w : record_.recorded)
-    for (const std::uint64_t line : w.lines) {
-      const auto after = std::ranges::upper_bound(record_.buffers, line, {}, &Buffer::first_line);
-      if (after == record_.buffers.begin() || line >= std::prev(after)->end_line) continue;
-      xcds_of_line[static_cast<std::size_t>(std::prev(after) - record_.buffers.begin())][line - std::prev(after)->first_line] |=
-          static_cast<std::uint8_t>(1U << w.number % static_cast<std::uint32_t>(xcds_));
-    }
-  std::vector<double> result;
-  for (const std::vector<std::uint8_t>& lines : xcds_of_line) {
-    double requested = 0, touched = 0;
-    for (const std::uint8_t xcds : lines) requested += std::popcount(xcds), touched += xcds != 0 ? 1 : 0;
-    result.push_back(touched == 0 ? 1 : requested / touched);
-  }
-  return result;
-}
-
-// XCDs that have a workgroup of a group, the mean over the groups.
-double MemoryLevels::xcds_of(const Sharers& sharers) const {
-  const auto xcds = static_cast<std::uint32_t>(xcds_);
-  const std::uint32_t groups = record_.workgroups / sharers.together;
-  std::vector<bool> has(std::size_t{groups} * xcds);
-  for (std::uint32_t n = 0; n < record_.workgroups; ++n) has[std::size_t{sharers.group_of(n)} * xcds + n % xcds] = true;
-  return static_cast<double>(std::ranges::count(has, true)) / groups;
 }
 
 // The line as this workgroup has it, and how many XCDs request it. A workgroup that was not recorded has its share of the buffers that
@@ -172,14 +126,15 @@ std::pair<std::uint64_t, double> MemoryLevels::key_of(std::uint64_t line, const 
     if (b.sharers.together != 0 && record_.recorded.size() < record_.workgroups) {
       const std::uint32_t group = b.sharers.group_of(number);
       const auto begin = b.first_line + static_cast<std::uint64_t>(b.touched * b.sharers.together / record_.workgroups * group);
-      return {begin + line - span.first + groups + nobodys * group, requesters_[i]};
+      return {begin + line - span.first + groups + nobodys * group, requesters_.xcds[i]};
     }
-    if (number == like.number || b.sharing() >= 1.5) return {line, requesters_[i]};
+    if (number == like.number || b.sharing() >= 1.5) return {line, requesters_.xcds[i]};
     const double share = b.touched / record_.workgroups; // lines of a workgroup
     const std::uint64_t after = number - like.number;
-    if (static_cast<double>(span.count) > 1.5 * share + 2) return {line + after * span.count + nobodys * (like.number + 1), requesters_[i]};
+    if (static_cast<double>(span.count) > 1.5 * share + 2)
+      return {line + after * span.count + nobodys * (like.number + 1), requesters_.xcds[i]};
     const std::uint64_t moved = line + static_cast<std::uint64_t>(share * static_cast<double>(after));
-    return {b.sharing() < read_once ? moved + nobodys * (number + 1ULL) : moved, requesters_[i]};
+    return {b.sharing() < read_once ? moved + nobodys * (number + 1ULL) : moved, requesters_.xcds[i]};
   }
   return {line, 1};
 }
@@ -346,8 +301,8 @@ double MemoryLevels::atomic(double now, int cu_number, const Access& access) {
 // the read that finds it, wait for a round of them.
 double MemoryLevels::coherent_load(double now, int cu_number, const Workgroup& like, const Access& access) {
   const double sent = cus_[static_cast<std::size_t>(cu_number)].l1.serve(now, min_cycles);
-  const auto polled = pollers_.find(like.lines[access.first]);
-  const double round = polled == pollers_.end() ? 0 : polled->second * access.halves * 64 / slice_bytes_per_ns;
+  const auto polled = requesters_.pollers.find(like.lines[access.first]);
+  const double round = polled == requesters_.pollers.end() ? 0 : polled->second * access.halves * 64 / slice_bytes_per_ns;
   return sent + (chip_.mall_latency_ns + round) * chip_.clock_ghz * what_if_.exit;
 }
 

@@ -3,6 +3,7 @@
 #include "isa_checks/timing/chips.h"
 #include "isa_checks/timing/queues.h"
 #include "isa_checks/timing/record.h"
+#include "isa_checks/timing/requesters.h"
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -66,7 +67,8 @@ private:
 
 class MemoryLevels {
 public:
-  MemoryLevels(const Chip& chip, const Record& record, CacheState state, const WhatIf& what_if, int active_xcds, int cus, BusyTime& busy);
+  MemoryLevels(const Chip& chip, const Record& record, const Requesters& requesters, CacheState state, const WhatIf& what_if,
+               int active_xcds, int cus, BusyTime& busy);
 
   // When the L1 of CU `cu` takes the next access. Calls for a CU have to come in order of time, and those for several nearly so.
   double l1_free(int cu) const { return cus_[static_cast<std::size_t>(cu)].l1.free; }
@@ -116,27 +118,22 @@ private:
   static void put_in_l1(Cu& cu, double now);
   double far_load(double now, const Miss& miss);
   double write_back(double now, double bytes);
-  double xcds_of(const Sharers& sharers) const;
-  std::vector<double> counted_requesters() const;
-  void count_pollers();
 
   const Chip& chip_;
   const Record& record_;
+  const Requesters& requesters_;
   WhatIf what_if_;
-  int xcds_;        // that work
   double cu_share_; // CUs of the chip that one simulated byte in flight is spread over
   BusyTime& busy_;
   bool from_hbm_;
   std::vector<Cu> cus_;
   L2 l2_lines_;
-  std::vector<double> requesters_; // XCDs that request a line, by buffer
   Queue l2_, mall_, hbm_, write_;
   double l2_rate_, mall_rate_, hbm_rate_, write_rate_, shared_write_rate_; // bytes per cycle, of this XCD
   InFlight far_;                                                           // bytes beyond L2
   Traffic traffic_;
   std::vector<double> far_bytes_;
-  std::unordered_map<std::uint64_t, int> pollers_; // waves, by line
-  std::vector<std::uint64_t> missed_;              // lines of the access under way that L2 does not have
+  std::vector<std::uint64_t> missed_; // lines of the access under way that L2 does not have
 };
 
 } // namespace kiln::timing

@@ -243,9 +243,10 @@ Simulation simulate(const Record& record, const Chip& chip, const SimulateOption
   if (record.recorded.size() == record.workgroups && std::reduce(steps.begin(), steps.end()) <= few)
     for (uint32_t xcd = 0; xcd < xcds; ++xcd) numbers.insert(xcd);
   if (record.xcds > 1) numbers = {0};
+  const Requesters requesters(record, static_cast<uint32_t>(xcds));
   Simulation slowest;
   for (const uint32_t xcd : numbers) {
-    Simulation one = Xcd(record, chip, options).run(xcd);
+    Simulation one = Xcd(record, requesters, chip, options).run(xcd);
     if (one.nanoseconds > slowest.nanoseconds) slowest = std::move(one);
   }
   return slowest;

@@ -63,10 +63,10 @@ using Ready = std::tuple<double, std::uint32_t, std::int64_t, std::uint32_t>;
 
 class Xcd {
 public:
-  Xcd(const Record& record, const Chip& chip, const SimulateOptions& options)
+  Xcd(const Record& record, const Requesters& requesters, const Chip& chip, const SimulateOptions& options)
       : record_(record), chip_(chip), options_(options), xcds_(std::min<int>(chip.xcds, static_cast<int>(record.workgroups))),
         cus_(static_cast<std::size_t>(chip.cus / chip.xcds)),
-        memory_(chip, record, options.cache, options.what_if, xcds_, chip.cus / chip.xcds, result_.busy) {}
+        memory_(chip, record, requesters, options.cache, options.what_if, xcds_, chip.cus / chip.xcds, result_.busy) {}
 
   Simulation run(std::uint32_t xcd); // workgroups go to the XCDs in turn
 
