@@ -169,14 +169,13 @@ void MemoryLevels::put_in_l1(Cu& cu, double now) {
 double MemoryLevels::room(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
   put_in_l1(cu, now);
-  Outstanding& o = cu.outstanding;
-  for (; !o.arrivals.empty() && o.arrivals.top().first <= now; o.arrivals.pop()) o.bytes -= o.arrivals.top().second;
-  double bytes = access.lines * static_cast<double>(line_bytes);
-  if (o.arrivals.empty() || o.bytes + bytes <= chip_.max_missing_bytes) return now;
+  std::size_t lines = access.lines;
+  const auto fits = [&] { return static_cast<double>((cu.waiting.size() + lines) * line_bytes) <= chip_.max_missing_bytes; };
+  if (cu.arriving.empty() || fits()) return now;
   for (std::size_t i = 0; i < access.lines; ++i)
-    if (find_in_l1(cu, key_of(like.lines[access.first + i], like, number).first) != nullptr) bytes -= line_bytes;
-  if (bytes == 0 || o.bytes + bytes <= chip_.max_missing_bytes) return now;
-  return cu.l1.free = o.arrivals.top().first;
+    if (find_in_l1(cu, key_of(like.lines[access.first + i], like, number).first) != nullptr) --lines;
+  if (lines == 0 || fits()) return now;
+  return cu.l1.free = cu.arriving.top().first;
 }
 
 // Latency grows with the bytes in flight, and the queue of a level holds back what it has no rate for.
@@ -209,42 +208,42 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
   put_in_l1(cu, now);
   double ready = now + chip_.l1_latency_cycles;
+  found_.clear();
   missed_.clear();
-  std::size_t fills = 0;
   Miss miss;
   for (std::size_t i = 0; i < access.lines; ++i) {
     const auto [key, sharers] = key_of(like.lines[access.first + i], like, number);
     if (const double* at = find_in_l1(cu, key)) {
       ready = std::max(ready, *at);
       traffic_.l1 += line_bytes;
-      continue;
+    } else if (const double* there = l2_lines_.find(key)) {
+      found_.emplace_back(key, *there);
+    } else {
+      missed_.push_back(key);
+      miss.bytes += line_bytes; // whole lines: the other half comes along
+      miss.from_hbm += line_bytes / sharers;
     }
-    ++fills;
-    if (const double* at = l2_lines_.find(key)) {
-      ready = std::max(ready, *at);
-      request_for_l1(cu, key, std::max(*at, now + chip_.l2_latency_cycles));
-      continue;
-    }
-    missed_.push_back(key);
-    miss.bytes += line_bytes; // whole lines: the other half comes along
-    miss.from_hbm += line_bytes / sharers;
   }
-  if (fills == 0) return ready;
-  const double fill_bytes = static_cast<double>(fills) * line_bytes, fill_cycles = fill_bytes / chip_.fill_bytes_per_cycle;
-  cu.outstanding.bytes += fill_bytes;
+  if (found_.empty() && missed_.empty()) return ready;
+  const double fill_bytes = static_cast<double>(found_.size() * line_bytes) + miss.bytes;
+  const double fill_cycles = fill_bytes / chip_.fill_bytes_per_cycle;
   busy_.add(Resource::fill, std::max(now, cu.fill.free), fill_cycles);
   const double served = std::max(cu.fill.serve(now, fill_cycles), serve(l2_, Resource::l2, now, fill_bytes / l2_rate_));
-  ready = std::max(ready, served + chip_.l2_latency_cycles);
   traffic_.l2 += fill_bytes - miss.bytes;
-  if (!missed_.empty()) ready = std::max(ready, far_load(now, miss) + (served - now));
-  cu.outstanding.arrivals.emplace(ready, fill_bytes);
+  for (const auto& [key, there] : found_) {
+    const double filled = std::max(there, served + chip_.l2_latency_cycles);
+    request_for_l1(cu, key, filled);
+    ready = std::max(ready, filled);
+  }
+  if (missed_.empty()) return ready;
+  const double filled = std::max(served + chip_.l2_latency_cycles, far_load(now, miss) + (served - now));
   double leaves = 0;
   for (const std::uint64_t key : missed_) {
-    leaves += l2_lines_.put(key, ready, 0);
-    request_for_l1(cu, key, ready);
+    leaves += l2_lines_.put(key, filled, 0);
+    request_for_l1(cu, key, filled);
   }
   write_back(now, leaves); // when the line that they leave for is requested
-  return ready;
+  return std::max(ready, filled);
 }
 
 double MemoryLevels::serve(Queue& queue, Resource resource, double now, double cycles) {

@@ -93,15 +93,9 @@ public:
   bool from_hbm() const { return from_hbm_; }                         // where lines are found that L2 does not have: HBM, or MALL
 
 private:
-  // Lines that an L1 has requested and does not have yet.
-  struct Outstanding {
-    double bytes = 0;
-    std::priority_queue<std::pair<double, double>, std::vector<std::pair<double, double>>, std::greater<>> arrivals; // when, bytes
-  };
   struct Cu {
     static constexpr std::size_t line_count = machine::l1_bytes / line_bytes, sets = line_count / machine::l1_ways;
     Queue l1, fill;
-    Outstanding outstanding;
     std::vector<std::pair<std::uint64_t, double>> lines{line_count, {~0ULL, 0}}; // L1: the ways of a set lie together
     std::array<std::uint8_t, sets> oldest{};
     // Lines on their way: when each is there, and the next ones to come. A line takes its place in L1 when it comes.
@@ -133,7 +127,8 @@ private:
   InFlight far_;                                                           // bytes beyond L2
   Traffic traffic_;
   std::vector<double> far_bytes_;
-  std::vector<std::uint64_t> missed_; // lines of the access under way that L2 does not have
+  std::vector<std::pair<std::uint64_t, double>> found_; // lines of the access under way that L2 has, and when
+  std::vector<std::uint64_t> missed_;                   // those that it does not have
 };
 
 } // namespace kiln::timing

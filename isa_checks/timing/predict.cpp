@@ -41,7 +41,8 @@ double nanoseconds_of(const Simulation& s, const Chip& chip, LaunchKind launch) 
   return s.nanoseconds + (launch == LaunchKind::eager ? chip.eager_ns : 0);
 }
 
-std::vector<Change> changes(const Record& record, const Chip& chip, const PredictOptions& options) {
+// Of the XCD that is the slowest as it is.
+std::vector<Change> changes(const Record& record, const Chip& chip, const PredictOptions& options, std::uint32_t xcd) {
   struct Named {
     const char* what;
     WhatIf change;
@@ -53,7 +54,7 @@ std::vector<Change> changes(const Record& record, const Chip& chip, const Predic
                        {"twice the rate of MALL and HBM", {.bandwidth = 2}}};
   std::vector<Change> result;
   for (const Named& n : all) {
-    const Simulation s = simulate(record, chip, {.cache = options.cache, .what_if = n.change});
+    const Simulation s = simulate(record, chip, {.cache = options.cache, .what_if = n.change, .xcd = xcd});
     result.push_back({n.what, nanoseconds_of(s, chip, options.launch) / 1e3});
   }
   std::ranges::stable_sort(result, {}, &Change::microseconds);
@@ -104,7 +105,7 @@ Prediction predict(const Record& record, const Chip& chip, const PredictOptions&
   p.workgroups = record.workgroups;
   p.phases = {phase("start", s, chip, 0, s.first_data, chip.floor_ns + nanoseconds - s.nanoseconds),
               phase("stream", s, chip, s.first_data, s.last_data, 0), phase("exit", s, chip, s.last_data, s.cycles, 0)};
-  if (options.changes) p.changes = changes(record, chip, options);
+  if (options.changes) p.changes = changes(record, chip, options, s.xcd);
   return p;
 }
 

@@ -185,7 +185,7 @@ bool Xcd::step(uint32_t w) {
 }
 
 Simulation Xcd::run(uint32_t xcd) {
-  xcd_ = xcd;
+  result_.xcd = xcd;
   for (uint32_t n = xcd; n < record_.workgroups; n += static_cast<uint32_t>(xcds_)) queue_.push_back(n);
   result_.workgroups = static_cast<uint32_t>(queue_.size()), result_.xcds = xcds_;
   if (options_.cache == CacheState::l2) memory_.warm(queue_);
@@ -224,28 +224,37 @@ std::string_view to_string(WaveActivity doing) {
   return names[static_cast<std::size_t>(doing)];
 }
 
-// The slowest XCD. Those that execute the same may differ by 8 %, as rows end at other places of a line and lines lie in other sets of L1:
-// all are simulated where that takes no more than about 0.1 s. Else those that may be the slowest: with the most instructions, with the
-// most lines of memory, and with a last workgroup that is unlike the first. At the end of a tensor elements are moved one by one, so that
-// what has fewer lines may have more instructions.
-Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
-  constexpr std::size_t few = 500'000; // steps, of all XCDs
-  const std::size_t xcds = std::min<std::size_t>(static_cast<std::size_t>(chip.xcds), record.workgroups);
+namespace {
+
+// The XCDs of which one may be the slowest. Those that execute the same may differ by 8 %, as rows end at other places of a line and lines
+// lie in other sets of L1: where all workgroups were recorded, all are simulated. Else those with the most instructions, with the most
+// lines of memory, and with a last workgroup that is unlike the first. At the end of a tensor elements are moved one by one, so that what
+// has fewer lines may have more instructions.
+std::set<uint32_t> maybe_slowest(const Record& record, uint32_t xcds) {
+  if (record.xcds > 1) return {0}; // the others were not recorded
+  std::set<uint32_t> result;
+  if (record.recorded.size() == record.workgroups) {
+    for (uint32_t xcd = 0; xcd < xcds; ++xcd) result.insert(xcd);
+    return result;
+  }
   std::vector<std::size_t> steps(xcds, 0), lines(xcds, 0);
   for (uint32_t n = 0; n < record.workgroups; ++n) {
     steps[n % xcds] += record.representative_of(n).steps();
     lines[n % xcds] += record.representative_of(n).lines.size();
   }
-  const auto most = [](const std::vector<std::size_t>& of) { return static_cast<uint32_t>(std::ranges::max_element(of) - of.begin()); };
-  std::set<uint32_t> numbers{most(steps), most(lines)};
+  for (const std::vector<std::size_t>& of : {steps, lines}) result.insert(static_cast<uint32_t>(std::ranges::max_element(of) - of.begin()));
   if (record.representative_of(record.workgroups - 1).signature != record.representative_of(0).signature)
-    numbers.insert(static_cast<uint32_t>((record.workgroups - 1) % xcds));
-  if (record.recorded.size() == record.workgroups && std::reduce(steps.begin(), steps.end()) <= few)
-    for (uint32_t xcd = 0; xcd < xcds; ++xcd) numbers.insert(xcd);
-  if (record.xcds > 1) numbers = {0};
-  const Requesters requesters(record, static_cast<uint32_t>(xcds));
+    result.insert((record.workgroups - 1) % xcds);
+  return result;
+}
+
+} // namespace
+
+Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
+  const uint32_t xcds = std::min(static_cast<uint32_t>(chip.xcds), record.workgroups);
+  const Requesters requesters(record, xcds);
   Simulation slowest;
-  for (const uint32_t xcd : numbers) {
+  for (const uint32_t xcd : options.xcd ? std::set{*options.xcd} : maybe_slowest(record, xcds)) {
     Simulation one = Xcd(record, requesters, chip, options).run(xcd);
     if (one.nanoseconds > slowest.nanoseconds) slowest = std::move(one);
   }

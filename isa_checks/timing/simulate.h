@@ -5,6 +5,7 @@
 #include "isa_checks/timing/record.h"
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,6 +29,7 @@ struct Simulation {
   double last_data = 0;                          // when the last load of all had its data
   double nanoseconds = 0;                        // of the kernel, the floor included
   int xcds = 0;                                  // that work
+  std::uint32_t xcd = 0;                         // the simulated one
   int cus = 0;                                   // of the simulated XCD that work
   std::uint32_t workgroups = 0;                  // of the simulated XCD
   std::array<double, doing_count> wave_cycles{}; // summed over its waves
@@ -42,7 +44,8 @@ struct Simulation {
 struct SimulateOptions {
   CacheState cache = CacheState::cold;
   WhatIf what_if{};
-  bool spans = false; // keep those of CU 0
+  bool spans = false;                 // keep those of CU 0
+  std::optional<std::uint32_t> xcd{}; // the one to simulate; none: the slowest
 };
 
 // Throws isa::Error when waves wait for each other for ever.

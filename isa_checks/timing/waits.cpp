@@ -31,7 +31,7 @@ bool Xcd::await_flag(uint32_t w, const Step& step) {
 // When others see what a step wrote. A workgroup of another XCD is as far as the one here that was launched at the same time.
 std::optional<double> Xcd::visible_at(const Awaited& awaited, uint32_t w) const {
   const auto xcds = static_cast<uint32_t>(xcds_);
-  uint32_t number = awaited.workgroup / xcds * xcds + xcd_;
+  uint32_t number = awaited.workgroup / xcds * xcds + result_.xcd;
   if (number >= record_.workgroups) number = number < xcds ? awaited.workgroup : number - xcds;
   const auto found = launched_.find(number);
   if (found == launched_.end()) return std::nullopt;
@@ -52,7 +52,8 @@ bool Xcd::await_others(uint32_t w, const Access& access) {
   double seen = wave.time;
   for (uint32_t i = 0; i < access.awaited; ++i) {
     const std::optional<double> published = visible_at(like.awaited[access.first_awaited + i], w);
-    if (!published && wave.in_circle && like.awaited[access.first_awaited + i].workgroup % static_cast<uint32_t>(xcds_) != xcd_) continue;
+    if (!published && wave.in_circle && like.awaited[access.first_awaited + i].workgroup % static_cast<uint32_t>(xcds_) != result_.xcd)
+      continue;
     if (!published) {
       blocked_on_others_.push_back(w);
       return false;

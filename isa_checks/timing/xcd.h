@@ -107,7 +107,6 @@ private:
   std::unordered_map<std::uint32_t, std::uint32_t> launched_; // indices of groups_ by number
   std::vector<std::uint32_t> blocked_on_others_;              // waves
   static constexpr std::uint32_t l1_of = 1U << 31;            // in place of a wave's index: of a CU
-  std::uint32_t xcd_ = 0;
   double dispatcher_ = 0, ended_ = 0;
   bool any_data_ = false;
 };

@@ -111,6 +111,18 @@ TEST_CASE("a line on its way is requested once") {
   CHECK(traffic.l2 + traffic.mall + traffic.hbm == 16 * 128.0);
 }
 
+// The second wave asks for the last of 100 lines, which the first one has asked for.
+TEST_CASE("a line that L2 has is in L1 when the path from there has brought it") {
+  Launch launch(1, 2);
+  const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0), nop = launch.code(Action::nop, 4000);
+  const std::uint32_t lines = launch.access(100), last = launch.access(1);
+  launch.access_at(last).first = 99;
+  launch.step(0, load, lines), launch.step(1, load, last), launch.step(1, wait), launch.step(1, nop);
+  end(launch, 2);
+  const double looked_up = 100 * 128 / mi300x.l1_bytes_per_cycle, brought = 100 * 128 / mi300x.fill_bytes_per_cycle;
+  CHECK(launch.cycles(CacheState::l2) == doctest::Approx(looked_up + brought + mi300x.l2_latency_cycles + 4000).epsilon(0.01));
+}
+
 TEST_CASE("what a launch has read is in L2 for the next one, what it has written in MALL") {
   for (const bool writes : {false, true}) {
     Launch launch(1);

@@ -133,7 +133,7 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  CHECK(l2.nanoseconds <= mall.nanoseconds * 1.002);
+  CHECK(l2.nanoseconds <= mall.nanoseconds * 1.001);
   CHECK(mall.nanoseconds <= cold.nanoseconds);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
   CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
@@ -172,7 +172,7 @@ TEST_CASE("properties of the simulation hold where some CUs begin before the oth
 // HBM gives 1.6 % less than is read if each line is shared by as many XCDs as workgroups: the two that share one are on the same XCD.
 TEST_CASE("properties of the simulation hold where tiles end within a line") { expect_properties(126); }
 
-// 8 rows are 2.2 % quicker than 4 if only the XCDs with the most to do are simulated.
+// 8 rows are 2.5 % quicker than 4 if only the XCDs with the most to do are simulated.
 TEST_CASE("properties of the simulation hold where XCDs that execute the same differ") { expect_properties(375); }
 
 // A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.
