@@ -41,7 +41,7 @@ double nanoseconds_of(const Simulation& s, const Chip& chip, LaunchKind launch) 
   return s.nanoseconds + (launch == LaunchKind::eager ? chip.eager_ns : 0);
 }
 
-// Of the XCD that is the slowest as it is.
+// What the XCD that is the slowest as it is would take.
 std::vector<Change> changes(const Record& record, const Chip& chip, const PredictOptions& options, std::uint32_t xcd) {
   struct Named {
     const char* what;
