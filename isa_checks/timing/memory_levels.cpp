@@ -188,7 +188,7 @@ double MemoryLevels::far_load(double now, const Miss& miss) {
   double served = serve(mall_, Resource::mall, now, miss.bytes / mall_rate_);
   if (hbm) served = std::max(served, serve(hbm_, Resource::hbm, now, miss.from_hbm / hbm_rate_));
   const double ready = std::max(now + (base + extra) * chip_.clock_ghz * what_if_.far_latency, served + chip_.l2_latency_cycles);
-  far_.add(now, ready, miss.bytes);
+  far_.add(ready, miss.bytes);
   traffic_.mall += miss.bytes - (hbm ? miss.from_hbm : 0);
   traffic_.hbm += hbm ? miss.from_hbm : 0;
   const auto at = static_cast<std::size_t>(ready / BusyTime::slice);

@@ -1,5 +1,8 @@
 // Queue, InFlight: resources of one rate, and what is under way, on the simulation's time.
 #pragma once
+#include <functional>
+#include <queue>
+#include <utility>
 #include <vector>
 
 namespace kiln::timing {
@@ -13,15 +16,17 @@ struct Queue {
   }
 };
 
-// Bytes on their way, by slices of time, whatever order they are requested in.
+// Bytes on their way at a time: exactly, so that what is requested later does not come back earlier. Requests have to come in order of
+// time.
 class InFlight {
 public:
-  void add(double from, double to, double bytes);
-  double at(double time) const;
+  void add(double until, double bytes);
+  double at(double time);
 
 private:
-  static constexpr double slice = 128; // cycles
-  std::vector<double> bytes_;
+  using Arrival = std::pair<double, double>; // when, and bytes
+  std::priority_queue<Arrival, std::vector<Arrival>, std::greater<>> arrivals_;
+  double bytes_ = 0;
 };
 
 } // namespace kiln::timing

@@ -153,6 +153,19 @@ TEST_CASE("a stream from every CU with enough in flight runs at the rate of HBM,
   }
 }
 
+// One load of 1 KiB of each of 8 waves a CU is under way: more than the latency of an empty HBM is for, less than its rate takes.
+TEST_CASE("a stream from every CU with 8 KiB in flight is bound by the latency that so many bytes have") {
+  Launch launch(304, 8);
+  const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 0);
+  constexpr int loads = 60;
+  for (int w = 0; w < 8; ++w)
+    for (int i = 0; i < loads; ++i) launch.step(w, load, launch.access(8)), launch.step(w, wait);
+  end(launch, 8);
+  const double ns = mi300x.hbm_latency_ns + mi300x.hbm_ns_per_byte * (8 * 1024 - mi300x.hbm_free_bytes);
+  const double on_the_way = 8 * 128 / mi300x.l1_bytes_per_cycle + 8 * 128 / mi300x.fill_bytes_per_cycle; // through L1, and from L2
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(loads * (ns * mi300x.clock_ghz + on_the_way)).epsilon(0.01));
+}
+
 TEST_CASE("a stream of one wave with few bytes in flight is bound by latency: bytes in flight a latency") {
   Launch launch(1);
   const std::uint32_t load = launch.code(Action::load), wait = launch.code(Action::wait, 4, 3); // four loads of 1 KiB under way

@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
 #include <set>
 
 using namespace kiln;
@@ -122,6 +123,16 @@ timing::Record record_of(const SchedulePoint& point, const BuiltKernel& built, s
   return record_kernel(point.spec, built.source, built.object, sizes);
 }
 
+// The waves of a workgroup together, on average over the workgroups.
+double wave_cycles(const Simulation& s) { return std::accumulate(s.wave_cycles.begin(), s.wave_cycles.end(), 0.0) / s.workgroups; }
+
+// If waves come to the queues of memory in another order, the last one may end earlier although they take longer on average (Graham's
+// anomaly of list scheduling): by `anomaly`, a share, at most. It would be wrong if they took less time on average too.
+void expect_no_quicker(const Simulation& more, const Simulation& less, double anomaly) {
+  CHECK(more.nanoseconds >= less.nanoseconds * (1 - anomaly));
+  CHECK((more.nanoseconds >= less.nanoseconds || wave_cycles(more) > wave_cycles(less)));
+}
+
 void expect_properties(std::uint64_t seed) {
   const SchedulePoint point = schedule_point(seed);
   const std::string title = fmt::format("seed {} {}", seed, point.title);
@@ -133,8 +144,8 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  CHECK(l2.nanoseconds <= mall.nanoseconds * 1.001);
-  CHECK(mall.nanoseconds <= cold.nanoseconds);
+  expect_no_quicker(mall, l2, 0.001);
+  expect_no_quicker(cold, mall, 0);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
   CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
   // If all waves begin at one time, only their numbers are others, and the order of events of one time. As launched, it also changes when
@@ -146,13 +157,13 @@ void expect_properties(std::uint64_t seed) {
         doctest::Approx(timing::simulate(record, at_once, {}).nanoseconds).epsilon(1e-9));
   CHECK(at(turned, CacheState::cold).nanoseconds == doctest::Approx(cold.nanoseconds).epsilon(0.03));
   if (point.spec.dynamic_dims().empty()) return;
-  // More rows are of the same workgroups, or of more. docs/timing_validation.md says what may make them quicker.
-  const auto expect_no_quicker = [&](const timing::Record& more, double ns, const timing::Record& less, double than) {
-    CHECK(ns >= than * (more.workgroups == less.workgroups ? 0.995 : 0.96));
-  };
   const timing::Record less = record_of(point, built, 4), more = record_of(point, built, 16);
-  expect_no_quicker(record, cold.nanoseconds, less, at(less, CacheState::cold).nanoseconds);
-  expect_no_quicker(more, at(more, CacheState::cold).nanoseconds, record, cold.nanoseconds);
+  const Simulation with_less = at(less, CacheState::cold), with_more = at(more, CacheState::cold);
+  // docs/timing_validation.md says what makes more workgroups quicker.
+  if (record.workgroups == less.workgroups) expect_no_quicker(cold, with_less, 0.005);
+  else CHECK(cold.nanoseconds >= with_less.nanoseconds * 0.96);
+  if (more.workgroups == record.workgroups) expect_no_quicker(with_more, cold, 0.005);
+  else CHECK(with_more.nanoseconds >= cold.nanoseconds * 0.96);
 }
 
 } // namespace
@@ -172,7 +183,7 @@ TEST_CASE("properties of the simulation hold where some CUs begin before the oth
 // HBM gives 1.6 % less than is read if each line is shared by as many XCDs as workgroups: the two that share one are on the same XCD.
 TEST_CASE("properties of the simulation hold where tiles end within a line") { expect_properties(126); }
 
-// 8 rows are 2.5 % quicker than 4 if only the XCDs with the most to do are simulated.
+// 8 rows are 1 % quicker than 4 on seven XCDs, none of them the slowest.
 TEST_CASE("properties of the simulation hold where XCDs that execute the same differ") { expect_properties(375); }
 
 // A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.

@@ -11,12 +11,14 @@ TEST_CASE("a queue serves one request after the other, and none before it comes"
   CHECK(queue.serve(500, 10) == 510);
 }
 
-TEST_CASE("bytes under way are those whose time it is") {
+TEST_CASE("bytes are under way until they come") {
   InFlight bytes;
-  bytes.add(1000, 2000, 64);
-  bytes.add(100, 1200, 32); // asked for later, of an earlier time
-  CHECK(bytes.at(0) == 32);
+  bytes.add(2000, 64);
+  bytes.add(1200, 32); // requested later, and nearer
   CHECK(bytes.at(1100) == 96);
-  CHECK(bytes.at(1900) == 64);
+  CHECK(bytes.at(1199) == 96);
+  CHECK(bytes.at(1200) == 64);
+  bytes.add(1900, 16);
+  CHECK(bytes.at(1899) == 80);
   CHECK(bytes.at(5000) == 0);
 }
