@@ -16,8 +16,7 @@ struct Queue {
   }
 };
 
-// Bytes on their way at a time: exactly, so that what is requested later does not come back earlier. Requests have to come in order of
-// time.
+// Bytes on their way. Times have to be asked for nearly in order: what has come by then is forgotten.
 class InFlight {
 public:
   void add(double until, double bytes);
