@@ -17,10 +17,11 @@ public:
   KILN_MEMBER explicit Flat(u64 elements, u32 block = platform::block_x())
       : first_(block * static_cast<u64>(config.tile()) +
                platform::uniform(platform::thread_id() / wave_size) * (chunks * stride)),
-        left_(elements - first_), lane_(platform::thread_id() % wave_size) {}
+        left_(elements - first_), is_short_(elements < vec), lane_(platform::thread_id() % wave_size) {}
 
   template <class T> KILN_MEMBER auto full(T* tensor) const {
-    return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, lane_ * static_cast<u32>(vec * sizeof(T)), 0};
+    const u32 lane = lane_ * vec;
+    return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, bytes_of<__remove_cv(T)>(lane), static_cast<int>(left_) - static_cast<int>(lane)};
   }
   template <class T> KILN_MEMBER auto scalar(const T* tensor) const {
     return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0));
@@ -28,16 +29,9 @@ public:
 
   // Calls body(at, chunk of each stream) for every chunk of this lane.
   template <class Body, class... Streams> KILN_MEMBER void pass(Body body, Streams... streams) const {
-    if (config.exact || static_cast<i64>(left_) >= chunks * stride) {
-      pass_full(body, Ring<Streams, vec, config.prefetch_depth>{streams, {}}...);
-    } else {
-#pragma nounroll
-      for (int c = 0; c < chunks; ++c) {
-        const i64 left = static_cast<i64>(left_) - c * stride - static_cast<int>(lane_) * vec; // negative where nothing is
-        const int count = left >= vec ? vec : left > 0 ? static_cast<int>(left) : 0;
-        if (const At at{c, count, true}; count > 0) body(at, streams.load(at)...);
-      }
-    }
+    if (config.exact || static_cast<i64>(left_) >= chunks * stride) pass_full(body, Ring<Streams, vec, config.prefetch_depth>{streams, {}}...);
+    else if (is_short_) pass_partial<true>(body, streams...);
+    else pass_partial<false>(body, streams...);
   }
 
   KILN_DEVICE constexpr At at(int chunk) { return {chunk, vec, false}; }
@@ -49,7 +43,17 @@ private:
     pass_chunks<chunks, config.prefetch_depth, true>(*this, body, rings...);
   }
 
+  template <bool is_short, class Body, class... Streams> KILN_MEMBER void pass_partial(Body& body, Streams... streams) const {
+#pragma nounroll
+    for (int c = 0; c < chunks; ++c) {
+      const i64 left = static_cast<i64>(left_) - c * stride - static_cast<int>(lane_) * vec; // negative where nothing is
+      const int count = left >= vec ? vec : left > 0 ? static_cast<int>(left) : 0;
+      if (const At at{c, count, true, is_short}; count > 0) body(at, streams.load(at)...);
+    }
+  }
+
   u64 first_, left_; // of the wave: its first element, and how many there are from it to the end (negative beyond it)
+  bool is_short_; // there are fewer elements than a chunk has
   u32 lane_;
 };
 

@@ -190,7 +190,7 @@ public:
   KILN_MEMBER At at(int chunk) const {
     const bool partial = !config.exact() && chunk == chunks - 1;
     const int left = config.cols - static_cast<int>(column_of(chunk));
-    return {chunk, !partial || left >= vec ? vec : left > 0 ? left : 0, partial};
+    return {chunk, !partial || left >= vec ? vec : left > 0 ? left : 0, partial, config.cols < vec};
   }
   KILN_MEMBER u32 column(At at) const { return column_of(at.chunk); }
 

@@ -16,7 +16,39 @@ struct At {
   int chunk;
   int count;
   bool partial;
+  bool is_short = false; // the row has fewer elements than a chunk
 };
+
+namespace detail {
+template <class C> struct Words { u32 word[sizeof(C) / sizeof(u32)]; };
+
+// Moves words to the front by a number of places below 2 * `step`, a bit of the number after the other.
+template <int step, int count> KILN_DEVICE void drop_first(u32 (&word)[count], u32 places) {
+  if constexpr (step > 0) {
+#pragma unroll
+    for (int i = 0; i + step < count; ++i) { // numbers: of two variables `?:` makes an address, and then they lie in memory
+      const u32 own = word[i], behind = word[i + step];
+      word[i] = places & step ? behind : own;
+    }
+    drop_first<step / 2>(word, places);
+  }
+}
+
+// `chunk` without its first `bytes` bytes: what is behind them comes to the front. Its last elements are undefined then.
+template <int element_bytes, class C> KILN_DEVICE C without_first(C chunk, u32 bytes) {
+  constexpr int count = sizeof(C) / sizeof(u32), word_bytes = sizeof(u32);
+  auto words = KILN_BIT_CAST(Words<C>, chunk);
+  drop_first<count / 2>(words.word, bytes / word_bytes);
+  if constexpr (element_bytes < word_bytes) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const u64 pair = static_cast<u64>(words.word[i + 1 < count ? i + 1 : i]) << 32 | words.word[i];
+      words.word[i] = static_cast<u32>(pair >> bytes % word_bytes * 8);
+    }
+  }
+  return KILN_BIT_CAST(C, words);
+}
+} // namespace detail
 
 // A tensor of T seen from one lane: chunk c starts at base + lane_bytes + c * stride elements - centre_bytes.
 // In a partial chunk of a `ragged` tensor lanes may have some of their N elements; else they have all or none.
@@ -29,13 +61,18 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
   u32 lane_bytes;
   int columns_left; // elements from this lane's first one to the end of the row
 
+  // In a partial chunk lanes that lack elements read the row's last N instead: a valid place, and no branch. What is theirs of those comes
+  // to the front; their other elements are undefined.
   KILN_MEMBER Chunk<Element, N> load(At at) const {
     if (!at.partial) return load_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk));
-    if constexpr (ragged) {
-      return at.count == N ? load_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk)) : load_some(at);
-    } else { // A lane without elements reads the row's last N instead: a valid place, and no branch.
-      const int beyond = columns_left - N - at.chunk * stride;
-      const u32 back = beyond < 0 ? static_cast<u32>(bytes_of<Element>(beyond)) : 0u;
+    const int beyond = columns_left - N - at.chunk * stride;
+    const u32 back = beyond < 0 ? static_cast<u32>(bytes_of<Element>(beyond)) : 0u;
+    if constexpr (ragged && N > 1) {
+      if (at.is_short) return load_each(at);
+      constexpr int chunk_bytes = bytes_of<Element>(N); // the row's last N may begin in front of the first lane's: no offset is below 0
+      const auto last = load_chunk<Element, N, alignment>(base, lane_bytes + back + chunk_bytes, offset(at.chunk) - chunk_bytes);
+      return detail::without_first<size>(last, 0u - back);
+    } else {
       return load_chunk<Element, N, alignment>(base, lane_bytes + back, offset(at.chunk));
     }
   }
@@ -47,11 +84,13 @@ template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stre
 
 private:
   KILN_DEVICE int offset(int chunk) { return bytes_of<Element>(chunk * stride) - centre_bytes; }
-  KILN_MEMBER Chunk<Element, N> load_some(At at) const {
+  // From a row that has no N elements: those behind its end are its last one.
+  KILN_MEMBER Chunk<Element, N> load_each(At at) const {
+    const int last = columns_left - 1 - at.chunk * stride;
     Chunk<Element, N> chunk{};
 #pragma unroll
     for (int i = 0; i < N; ++i)
-      if (i < at.count) set(chunk, i, load_chunk<Element, 1, size>(base, lane_bytes, offset(at.chunk) + i * size));
+      set(chunk, i, load_chunk<Element, 1, size>(base, lane_bytes + static_cast<u32>((i < last ? i : last) * size), offset(at.chunk)));
     return chunk;
   }
   KILN_MEMBER void store_some(At at, Chunk<Element, N> chunk) const {

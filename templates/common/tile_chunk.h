@@ -42,7 +42,7 @@ public:
   }
   // Calls body(at, chunk of each source) where the chunk exists.
   template <class Body, class... Sources> KILN_MEMBER void pass(Body body, Sources... sources) const {
-    if (const At at{0, count_, ragged}; count_ > 0) body(at, sources.load(at)...);
+    if (const At at{0, count_, ragged, n < vec}; count_ > 0) body(at, sources.load(at)...);
   }
 
 private:

@@ -27,10 +27,11 @@ void check_catalog(std::int64_t cols, std::int64_t rows, DType dtype, bool speci
 } // namespace
 
 TEST_CASE("1 column") { check_catalog(1, 5, f16); }
+TEST_CASE("3 columns of one row: fewer than a chunk") { check_catalog(3, 1, f16); }
 TEST_CASE("63 columns") { check_catalog(63, 3, bf16); }
 TEST_CASE("100 columns") { check_catalog(100, 7, f32); }
 TEST_CASE("129 columns") { check_catalog(129, 3, f16); }
-TEST_CASE("512 columns, infinities and NaN among them") { check_catalog(512, 6, f16, true); }
+TEST_CASE("513 columns, infinities and NaN among them") { check_catalog(513, 6, f16, true); }
 TEST_CASE("4097 columns") { check_catalog(4097, 2, bf16); }
 TEST_CASE("16384 columns") { check_catalog(16384, 1, f16); }
 TEST_CASE("40000 columns") { check_catalog(40000, 1, f32); }

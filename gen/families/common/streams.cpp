@@ -152,7 +152,7 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
   for (const Pass& pass : passes)
     for (const int index : pass.streams) {
       p.global_loads.min_bytes = std::min(p.global_loads.min_bytes, loaded_bytes(body.value(index), chunks.vec));
-      if (chunks.ends) p.global_loads.exceptions += static_cast<std::uint32_t>(chunks.vec);
+      p.global_loads.exceptions += static_cast<std::uint32_t>(chunks.narrow);
     }
   for (const TensorPlan& t : body.tensors)
     if (!t.output && t.extent != Extent::element && !is_target(body, t))
@@ -161,7 +161,7 @@ Promises stream_promises(const Body& body, const std::vector<Pass>& passes, cons
   // Each tensor of elements that is needed is loaded once at the least; rows that are shorter than a chunk may come by single
   // elements, and a single column, or a row that one lane has, by a scalar load.
   const std::unordered_set<std::string> needed = needed_inputs(body);
-  if (!chunks.ends && chunks.vec > 1)
+  if (chunks.narrow < chunks.vec && chunks.vec > 1)
     p.global_loads.at_least = static_cast<std::uint32_t>(std::ranges::count_if(body.tensors, [&](const TensorPlan& t) {
       const bool in_one_lane = (t.columns ? t.columns : body.cols) <= chunks.vec && body.cols > 0;
       return !t.output && t.extent == Extent::element && !in_one_lane && !is_target(body, t) && needed.contains(t.name);

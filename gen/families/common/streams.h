@@ -21,8 +21,8 @@ int widest_stream(const Body& body, const std::vector<Pass>& passes, int vec);
 
 struct StreamedChunks {
   int vec = 1;
-  bool ends = false; // rows, or the flat run, may end within a chunk, whose elements are then moved one by one
-  int in_code = 1;   // chunks that the code of a pass spells out
+  int narrow = 0;  // loads of a stream that may be narrower: of single elements, or of what LLVM sees that a row's last chunk has
+  int in_code = 1; // chunks that the code of a pass spells out
 };
 // Wide loads, registers for four waves per SIMD, packed conversion to fp8, no IEEE division that the spec did not ask for.
 Promises stream_promises(const Body& body, const std::vector<Pass>& passes, const StreamedChunks& chunks, const Target& target);

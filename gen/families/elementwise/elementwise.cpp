@@ -94,7 +94,7 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
 }
 
 Promises Elementwise::promises(const Plan& plan, const Config& c, const Target& target) {
-  Promises p = stream_promises(plan.body, split_passes(plan.body), {.vec = c.vec, .ends = !c.exact}, target);
+  Promises p = stream_promises(plan.body, split_passes(plan.body), {.vec = c.vec, .narrow = c.exact ? 0 : c.vec}, target);
   p.max_barriers = 0;
   limit_to_waves_per_eu(p, c.waves_per_eu);
   return p;

@@ -104,7 +104,7 @@ int turns_outside(const GemmConfig& c) {
 int narrow_outside(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.lane_numbers();
-  int finish = operands * (1 + c.chunks() * (c.ragged() ? 1 + c.vec : 1));
+  int finish = operands * (1 + c.chunks() * (c.n < c.vec ? c.vec : 1));
   if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
   if (c.splits() && c.atomics) finish += numbers;
   const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own

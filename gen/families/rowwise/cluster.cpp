@@ -70,13 +70,7 @@ std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& c) 
   return {};
 }
 
-std::uint32_t cluster_loads(const Body& body, const RowwiseConfig& c) {
-  const auto reductions = static_cast<std::uint32_t>(cluster_reductions(body));
-  const auto again =
-      c.ragged() ? reductions * static_cast<std::uint32_t>(rowwise_passes(body, c)[0].streams.size()) * static_cast<std::uint32_t>(c.vec)
-                 : 0u;
-  return 1 + 3 * reductions + again;
-}
+std::uint32_t cluster_loads(const Body& body) { return 1 + 3 * static_cast<std::uint32_t>(cluster_reductions(body)); }
 
 std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& c) {
   return std::max<std::int64_t>(workgroups(body, c), 1) * cluster_reductions(body) * place_bytes;

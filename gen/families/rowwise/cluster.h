@@ -28,10 +28,9 @@ bool fills_idle_cus(const Body& body, const RowwiseConfig& config, const Target&
 // Throws the UserError of a cluster that may not be.
 std::optional<Refusal> why_no_cluster(const Plan& plan, const RowwiseConfig& config);
 
-// Loads that are narrower than those of inputs in the code: the generation; the parts of each reduction, loaded in a loop, which may
-// have a first turn of its own, and once behind a turn over another tile; and single elements where rows end, in the first loads of
-// such turns.
-std::uint32_t cluster_loads(const Body& body, const RowwiseConfig& config);
+// Loads that are narrower than those of inputs in the code: the generation; and the parts of each reduction, loaded in a loop, which may
+// have a first turn of its own, and once behind a turn over another tile.
+std::uint32_t cluster_loads(const Body& body);
 
 // Places of 8 bytes: [row][reduction][workgroup].
 std::int64_t cluster_workspace_bytes(const Body& body, const RowwiseConfig& config);

@@ -10,7 +10,7 @@
 
 namespace kiln {
 
-static constexpr int vgprs_for_ragged = 16; // masks and element addresses of the last chunk
+static constexpr int vgprs_for_ragged = 16; // masks, and what brings the elements of the last chunk to their places
 
 int kept_registers(const Body& body, const std::vector<Pass>& passes, int vec) {
   int registers = 0;
@@ -44,7 +44,7 @@ int columns_in_wave(const Body& body) {
 }
 
 // The largest vector that divides the columns, so that rows start aligned. If that is less than half of what one access
-// moves, rows are ragged instead: wide accesses at unaligned addresses, and single elements only at the end of a row.
+// moves, rows are ragged instead: wide accesses at unaligned addresses, the last one of a row too.
 int widest_vec(const Body& body, int largest_group) {
   int preferred = std::max(preferred_vec(body), largest_group / wave_size); // a group lies within a wave
   if (body.smallest_group()) preferred = std::min<int>(preferred, static_cast<int>(body.smallest_group()));
@@ -351,13 +351,19 @@ std::optional<Refusal> Rowwise::why_not(const Config& c, const Plan& plan, const
 
 Promises Rowwise::promises(const Plan& plan, const Config& c, const Target& target) {
   const int in_code = c.unrolled() ? c.chunks() : std::min(c.chunks(), 3 * c.prefetch_depth);
-  Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c), {.vec = c.vec, .ends = c.ragged(), .in_code = in_code}, target);
+  Promises p = stream_promises(plan.body, rowwise_passes(plan.body, c),
+                               {.vec = c.vec,
+                                .narrow = c.cols < c.vec ? c.vec
+                                          : c.ragged()   ? 1
+                                                         : 0,
+                                .in_code = in_code},
+                               target);
   p.max_lds_bytes = lds_bytes(plan.body, c);
   // A reduction is one barrier, a running sum two, and none where a wave has the row. Clusters are turns, and vote.
   const auto rows = std::ranges::count_if(plan.body.values, [](const Value& v) { return is_reduction(v.expr.op()); });
   const auto reductions = rows + 2 * wide_scans(plan.body);
   if (!is_cluster(plan.body, c)) p.max_barriers = c.threads_per_row > wave_size ? static_cast<std::uint32_t>(reductions) : 0;
-  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body, c);
+  if (is_cluster(plan.body, c)) p.global_loads.exceptions += cluster_loads(plan.body);
   const auto in_other_half = [&](const Value& v) { return pairs_in_wave(v.expr) && v.expr->step == wave_size / 2 * c.vec; };
   if (!target.has_permlane_swap() && std::ranges::any_of(plan.body.values, in_other_half)) std::erase(p.forbidden, "ds_bpermute");
   if (c.waves_per_eu > 0) p.max_vgprs = vgprs_of_waves_per_eu(c.waves_per_eu);
