@@ -1,4 +1,4 @@
-// Flat<config>: a flat run of elements, of which every workgroup handles one tile, and the passes over it.
+// Flat: a flat run of elements, of which every workgroup handles one tile, and the passes over it.
 #pragma once
 #include "common/arithmetic.h"
 #include "common/stream.h"
@@ -6,7 +6,8 @@
 
 namespace kiln {
 
-template <ElementwiseConfig config> class Flat {
+// `ragged`: the run may end within a chunk.
+template <ElementwiseConfig config, bool ragged = !config.exact> class Flat {
   static_assert(why_invalid(config) == nullptr, "invalid ElementwiseConfig");
   static constexpr int vec = config.vec;
   static constexpr int chunks = config.chunks;
@@ -21,7 +22,7 @@ public:
 
   template <class T> KILN_MEMBER auto full(T* tensor) const {
     const u32 lane = lane_ * vec;
-    return Stream<T, vec, stride, 0, !config.exact>{tensor + first_, bytes_of<__remove_cv(T)>(lane), static_cast<int>(left_) - static_cast<int>(lane)};
+    return Stream<T, vec, stride, 0, ragged>{tensor + first_, bytes_of<__remove_cv(T)>(lane), static_cast<int>(left_) - static_cast<int>(lane)};
   }
   template <class T> KILN_MEMBER auto scalar(const T* tensor) const {
     return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0));
@@ -30,7 +31,7 @@ public:
   // Calls body(at, chunk of each stream) for every chunk of this lane.
   template <class Body, class... Streams> KILN_MEMBER void pass(Body body, Streams... streams) const {
     if (config.exact || static_cast<i64>(left_) >= chunks * stride) pass_full(body, Ring<Streams, vec, config.prefetch_depth>{streams, {}}...);
-    else if (is_short_) pass_partial<true>(body, streams...);
+    else if (ragged && is_short_) pass_partial<ragged>(body, streams...);
     else pass_partial<false>(body, streams...);
   }
 
@@ -47,8 +48,8 @@ private:
 #pragma nounroll
     for (int c = 0; c < chunks; ++c) {
       const i64 left = static_cast<i64>(left_) - c * stride - static_cast<int>(lane_) * vec; // negative where nothing is
-      const int count = left >= vec ? vec : left > 0 ? static_cast<int>(left) : 0;
-      if (const At at{c, count, true, is_short}; count > 0) body(at, streams.load(at)...);
+      const int count = !ragged || left >= vec ? vec : static_cast<int>(left);
+      if (const At at{c, count, ragged, is_short}; left > 0) body(at, streams.load(at)...);
     }
   }
 

@@ -6,15 +6,15 @@
 #include <fmt/format.h>
 
 namespace kiln {
-namespace {
 
-// A factor of the number of elements, whatever the run-time sizes.
 std::int64_t known_factor(const Body& body) {
   std::int64_t known = 1;
   for (const Shape& dims : body.outer_dims)
     for (const Dim& dim : dims) known *= dim.is_dynamic() ? 1 : dim.size();
   return known;
 }
+
+namespace {
 
 // Loads of `registers` VGPRs in flight for each lane, in chunks of `vec`; a little less if that makes workgroups exact.
 ElementwiseConfig with_loads(const Body& body, int vec, int threads, int registers) {
@@ -94,7 +94,8 @@ Demand Elementwise::demand(const Plan& plan, const Config& c, const Target& targ
 }
 
 Promises Elementwise::promises(const Plan& plan, const Config& c, const Target& target) {
-  Promises p = stream_promises(plan.body, split_passes(plan.body), {.vec = c.vec, .narrow = c.exact ? 0 : c.vec}, target);
+  Promises p =
+      stream_promises(plan.body, split_passes(plan.body), {.vec = c.vec, .narrow = known_factor(plan.body) % c.vec ? c.vec : 0}, target);
   p.max_barriers = 0;
   limit_to_waves_per_eu(p, c.waves_per_eu);
   return p;

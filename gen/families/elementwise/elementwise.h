@@ -15,6 +15,9 @@ template <MaybeConst<ElementwiseConfig> C, typename Visit> constexpr void for_ea
   visit(Field{.name = "exact", .settable = false}, c.exact);
 }
 
+// A factor of the number of elements, whatever the run-time sizes.
+std::int64_t known_factor(const Body& body);
+
 struct Elementwise {
   using Config = ElementwiseConfig;
   static constexpr std::string_view name = "elementwise";

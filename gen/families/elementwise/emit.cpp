@@ -7,13 +7,14 @@
 namespace kiln {
 namespace {
 
-std::string kernel_body(const Body& body, const Target& target, const std::string& block) {
+std::string kernel_body(const Body& body, const ElementwiseConfig& c, const Target& target, const std::string& block) {
   const std::vector<Pass> passes = split_passes(body);
   ValueEmitter values(body, target, passes, "flat");
   std::string elements = "static_cast<u64>(1u)";
   for (const Shape& dims : body.outer_dims)
     for (const Dim& dim : dims) elements += dim.is_dynamic() ? " * " + dim.name() : fmt::format(" * {}u", dim.size());
-  std::string text = fmt::format("  const Flat<config> flat({}{});\n", elements, block.empty() ? "" : ", " + block);
+  std::string text = fmt::format("  const Flat<config{}> flat({}{});\n", !c.exact && known_factor(body) % c.vec == 0 ? ", false" : "",
+                                 elements, block.empty() ? "" : ", " + block);
   text += values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output)
@@ -39,7 +40,7 @@ KernelParts Elementwise::parts(const Plan& plan, const Config& c, const Target& 
           .config = config_text(c, "ElementwiseConfig"),
           .threads = "config.threads",
           .attributes = waves_per_eu_attribute(c.waves_per_eu),
-          .body = kernel_body(plan.body, target, place.block),
+          .body = kernel_body(plan.body, c, target, place.block),
           .access = {.vec = c.vec},
           .threads_per_block = c.threads,
           .units_per_block = c.tile()};
