@@ -133,24 +133,28 @@ private:
     });
   }
 
-  // Waits for what is on its way. Nobody wrote to this workgroup's own place, which is as far as HBM: another one is read twice in its stead.
+  // Waits for what is on its way: the parts of others, in their order, and this workgroup's own where it belongs.
   // Only the item's first workgroup may have begun with another item: `second` says whether.
   template <int parts_at_a_time, class Part> KILN_MEMBER void collect(Part& part, u32 first, u32 last, bool second) const {
     const Part own = part;
-    const u32 other = group_ == first ? last : first;
-    const auto read = [&](u32 group) KILN_LAMBDA { return group >= last ? (group_ == last ? other : last) : group == group_ ? other : group; };
+    const auto add_own = [&]() KILN_LAMBDA { part.add([&](int i) KILN_LAMBDA { return own.number(i); }); };
+    const u32 others = last - first, before = group_ - first; // of the others, those in front of this workgroup
     part.clear();
 #pragma nounroll
-    for (u32 group = first; group <= last; group += parts_at_a_time) {
+    for (u32 begin = 0; begin < others; begin += parts_at_a_time) {
       TaggedPartial found[Part::numbers][parts_at_a_time];
       await_parts(part, found, [&](int g) KILN_LAMBDA {
-        const u32 from = read(group + g);
+        const u32 other = begin + g < others ? begin + g : others - 1, from = first + other + (other >= before ? 1 : 0);
         return place(from, from == first && second);
       });
 #pragma unroll
-      for (int g = 0; g < parts_at_a_time; ++g)
-        if (group + g <= last) part.add([&](int i) KILN_LAMBDA { return group + g == group_ ? own.number(i) : found[i][g].value; });
+      for (int g = 0; g < parts_at_a_time; ++g) {
+        if (begin + g >= others) break;
+        if (begin + g == before) add_own();
+        part.add([&](int i) KILN_LAMBDA { return found[i][g].value; });
+      }
     }
+    if (before == others) add_own();
   }
 
   [[no_unique_address]] Runs runs_;

@@ -237,7 +237,7 @@ void add_meetings(Demand& w, const GemmConfig& c, double sharers, bool several, 
   const double published = 8.0 * c.rows * c.tile_n * c.products;
   const double meet = 0.5 * chip.atomic_ns + chip.hbm_latency_ns + chip.lds_latency_cycles / chip.clock_ghz;
   const double own = published / chip.l1_bytes_per_cycle / chip.clock_ghz, write = own + c.workgroups * published / chip.write_tbs / 1e3;
-  const double rounds = std::ceil(sharers / c.parts_at_a_time());
+  const double rounds = std::ceil((sharers - 1) / c.parts_at_a_time());                      // of the others' parts
   const double slots = c.parts_at_a_time() * (part_slots + number_slots * c.lane_numbers()); // of a round
   const double read = rounds * issue_clocks * slots / chip.clock_ghz + (rounds - 1) * chip.mall_latency_ns;
   w.exit_ns = write + meet + read;
