@@ -150,7 +150,7 @@ private:
 #pragma unroll
       for (int g = 0; g < parts_at_a_time; ++g) {
         if (begin + g >= others) break;
-        if (begin + g == before) add_own();
+        if (begin + g == before) [[unlikely]] add_own();
         part.add([&](int i) KILN_LAMBDA { return found[i][g].value; });
       }
     }
