@@ -89,10 +89,13 @@ private:
   template <class NearBy, class Epilogue, class... Bs> KILN_MEMBER void run_one_tile(const NearBy& near, Epilogue& epilogue, Bs... b) {
     const u32 place = workgroup_in_order<config.workgroups>(block_), tile = place / config.row_blocks;
     const u32 first = place % config.row_blocks * config.row_tiles() * 16;
-    if (first >= rows_) return;
-    const u32 end = smaller(first + config.row_tiles() * 16, rows_);
     using Ahead = Either<(config.rows_ahead_loads(xcds) > 0), RowsAhead<config>, NoRowsAhead>;
     const auto rows_ahead = Ahead::load(a_, rows_, block_);
+    if (first >= rows_) {
+      platform::pin_computed(rows_ahead); // its share, all the same
+      return;
+    }
+    const u32 end = smaller(first + config.row_tiles() * 16, rows_);
     GemmSharedRows<config, A, B> steps;
     steps.start({rows_, first, end, platform::uniform(platform::thread_id() / wave_size)}, a_scale_);
     steps.begin(tile, a_, b...);
