@@ -103,7 +103,8 @@ double L2::clean() {
 MemoryLevels::MemoryLevels(const Chip& chip, const Record& record, const Requesters& requesters, CacheState state, const WhatIf& what_if,
                            int active_xcds, int cus, BusyTime& busy)
     : chip_(chip), record_(record), requesters_(requesters), what_if_(what_if), cu_share_(static_cast<double>(active_xcds) / chip.cus),
-      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > machine::mall_bytes), cus_(static_cast<std::size_t>(cus)) {
+      busy_(busy), from_hbm_(state == CacheState::cold || record.footprint > machine::mall_bytes), cus_(static_cast<std::size_t>(cus)),
+      far_(1 / ((from_hbm_ ? chip.hbm_ns_per_byte : chip.mall_ns_per_byte) * chip.clock_ghz * what_if.far_latency * cu_share_)) {
   const auto rate = [&](double tbs, double parts) { return tbs * 1e3 / chip.clock_ghz / parts; }; // bytes per cycle
   l2_rate_ = rate(chip.l2_tbs, chip.xcds);
   mall_rate_ = rate(chip.mall_tbs, active_xcds) * what_if.bandwidth;
