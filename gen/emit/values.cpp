@@ -48,8 +48,10 @@ std::string ValueEmitter::load_lane_inputs() {
     if (v.extent == Extent::row && v.uses > 0 && (v.expr.op() == Op::iota || view_of(v.expr))) load_of_row(v);
     if (v.expr.op() != Op::input || v.extent > Extent::row) continue;
     const TensorPlan& t = body_.tensor(v.expr->name);
-    const std::string load = v.extent == Extent::scalar ? fmt::format("{}.scalar({})", walker_, beginning(t))
-                                                        : fmt::format("row.of_row({})", row_arguments(body_, t).text());
+    const std::string* const variable = loaded(t.name);
+    const std::string load = variable                     ? *variable
+                             : v.extent == Extent::scalar ? fmt::format("{}.scalar({})", walker_, beginning(t))
+                                                          : fmt::format("row.of_row({})", row_arguments(body_, t).text());
     known_in_kernel_[&v.expr.node()] = line(lane_type(v.expr), v.expr, v.expr.dtype() == boolean ? load + " != 0.0f" : load);
   }
   outside_ = nullptr;

@@ -24,6 +24,10 @@ public:
   // Lambdas that outlive the lane's bools keep them: as Truth of templates/common/vec.h, not as bool.
   void let_lambdas_keep_bools() { lane_truth_ = "Truth"; }
 
+  // An input that a variable of the kernel has already.
+  void take_loaded(const std::string& input, std::string variable) { loaded_[input] = std::move(variable); }
+  const std::string* loaded(const std::string& input) const { return loaded_.contains(input) ? &loaded_.at(input) : nullptr; }
+
   std::string load_lane_inputs(); // loads of scalar and row inputs
   PassText pass_body(int pass);   // adds accumulators that the pass fills
   const std::vector<std::string>& accumulators(int pass) const { return accumulators_[static_cast<std::size_t>(pass)]; }
@@ -88,6 +92,7 @@ private:
   std::string* inside_ = nullptr;                                                // receives lines of the pass; null outside passes
   std::string* states_ = nullptr;                                                // receives what a pass carries from chunk to chunk
   int states_count_ = 0;
+  std::unordered_map<std::string, std::string> loaded_;                               // by input: the variable
   std::string_view lane_truth_ = "bool";                                              // the type of a bool of the lane
   std::vector<std::vector<std::string>> accumulators_, finders_, rankings_, running_; // by pass
 };

@@ -153,7 +153,7 @@ template <class T> KILN_DEVICE T opaque_registers(T value) {
     return value;
   }
 }
-// A value that is computed here, and not where a branch behind needs it. Less than 4 bytes stay as they are.
+// A value that is computed here, and not where a branch behind needs it. Numbers of other sizes than 2 and 4 bytes stay as they are.
 template <class T> KILN_DEVICE T pin_computed(T value) {
   if constexpr (sizeof(T) % 4 == 0) {
     struct Words { u32 at[sizeof(T) / 4]; };
@@ -161,6 +161,10 @@ template <class T> KILN_DEVICE T pin_computed(T value) {
 #pragma unroll
     for (u32& word : words.at) asm volatile("" : "+v"(word));
     return __builtin_bit_cast(T, words);
+  } else if constexpr (sizeof(T) == 2) {
+    u32 word = __builtin_bit_cast(unsigned short, value);
+    asm volatile("" : "+v"(word));
+    return __builtin_bit_cast(T, static_cast<unsigned short>(word));
   } else {
     return value;
   }

@@ -45,6 +45,11 @@ public:
     if (const At at{0, count_, ragged, n < vec}; count_ > 0) body(at, sources.load(at)...);
   }
 
+  // A chunk of a stream, which has to exist, for a pass that comes later.
+  template <class S> KILN_MEMBER auto ahead(S stream) const {
+    return InRegisters<typename S::Slot>{stream.load(At{0, count_, ragged, n < vec})};
+  }
+
 private:
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 elements) const {
     using Element = __remove_cv(T);

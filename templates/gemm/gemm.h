@@ -42,9 +42,11 @@ public:
 
   // Multiplies with `b...`, one matrix for each product (a pointer, or a struct of gemm/operands/), and calls
   // epilogue(TileChunk, one InRegisters<Part> a product) for every chunk of C that this workgroup finishes.
-  // `near`: operands of the epilogue that are prefetched.
-  template <int N, class Epilogue, class... Bs> KILN_MEMBER void run(Prefetched<N> near, Epilogue epilogue, Bs... b) { run_with(near, epilogue, b...); }
-  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) { run_with(NothingNear{}, epilogue, b...); }
+  // Operands of the epilogue that are prefetched follow the products: a value of a row as it is, a chunk InRegisters.
+  template <class... Operands, class Epilogue, class... Bs> KILN_MEMBER void run(Prefetched<Operands...> operands, Epilogue epilogue, Bs... b) {
+    run_with(operands, epilogue, b...);
+  }
+  template <class Epilogue, class... Bs> KILN_MEMBER void run(Epilogue epilogue, Bs... b) { run_with(prefetched(), epilogue, b...); }
 
   // With rows_at_end: the sums of a product, [rows][n] in the workspace, and whether this workgroup finished the last tile. It has all
   // sums then, and every other workgroup may leave.
@@ -69,26 +71,26 @@ private:
         workspace_(static_cast<char*>(workspace)) {}
   static KILN_MEMBER typename Parts::Lds& lds() { return Parts::lds(); }
 
-  template <class NearBy, class Epilogue, class... Bs> KILN_MEMBER void run_with(NearBy near, Epilogue epilogue, Bs... b) {
+  template <class Operands, class Epilogue, class... Bs> KILN_MEMBER void run_with(Operands operands, Epilogue epilogue, Bs... b) {
     if constexpr (config.has_producers()) {
       // Each kind of wave has its own copy of the rest. If their paths met, each would need the registers of all.
       GemmSlots<config, A, B>::clear();
       const u32 wave = platform::uniform(platform::thread_id() / wave_size);
       constexpr u32 readers = config.summing_waves(), of_b = config.b_producers;
-      if (wave < readers) run_as<GemmReader<config, A, B>>(wave, near, epilogue, b...);
-      else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, near, epilogue, b...);
-      else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, near, epilogue, b...);
+      if (wave < readers) run_as<GemmReader<config, A, B>>(wave, operands, epilogue, b...);
+      else if (wave < readers + of_b) run_as<GemmLoader<config, A, B, true>>(wave - readers, operands, epilogue, b...);
+      else run_as<GemmLoader<config, A, B, false>>(wave - readers - of_b, operands, epilogue, b...);
     } else if constexpr (config.shares_rows()) {
-      run_one_tile(near, epilogue, b...);
+      run_one_tile(operands, epilogue, b...);
     } else {
-      run_as<GemmRing<config, Either<config.staged, B, A>, B>>(platform::uniform(platform::thread_id() / wave_size), near, epilogue, b...);
+      run_as<GemmRing<config, Either<config.staged, B, A>, B>>(platform::uniform(platform::thread_id() / wave_size), operands, epilogue, b...);
     }
   }
 
   // The tile of a block of rows that a workgroup has with method shared_rows. Blocks of the same columns are neighbours.
-  template <class NearBy, class Epilogue, class... Bs> KILN_MEMBER void run_one_tile(const NearBy& near, Epilogue& epilogue, Bs... b) {
-    const u32 place = workgroup_in_order<config.workgroups>(block_), tile = place / config.row_blocks;
-    const u32 first = place % config.row_blocks * config.row_tiles() * 16;
+  template <class Operands, class Epilogue, class... Bs> KILN_MEMBER void run_one_tile(const Operands& operands, Epilogue& epilogue, Bs... b) {
+    const u32 nth = workgroup_in_order<config.workgroups>(block_), tile = nth / config.row_blocks;
+    const u32 first = nth % config.row_blocks * config.row_tiles() * 16;
     using Ahead = Either<(config.rows_ahead_loads(xcds) > 0), RowsAhead<config>, NoRowsAhead>;
     const auto rows_ahead = Ahead::load(a_, rows_, block_);
     if (first >= rows_) {
@@ -100,18 +102,20 @@ private:
     steps.start({rows_, first, end, platform::uniform(platform::thread_id() / wave_size)}, a_scale_);
     steps.begin(tile, a_, b...);
     platform::pin_computed(rows_ahead);
-    typename NearBy::Words words;
-    steps.accumulate([&] KILN_LAMBDA { words = near.load(tile); });
-    words = platform::pin_computed(words);
-    platform::await_mfma_results<config.edge()>();
-    steps.each_chunk([&](u32 row, u32 column, const Part (&parts)[config.products]) KILN_LAMBDA {
-      call(epilogue, TilePlace{first + row, tile * config.tile_n + column, end}, parts);
+    using Steps = GemmSharedRows<config, A, B>;
+    const auto place = [&](int c) KILN_LAMBDA { return TilePlace{first + steps.row(c), tile * config.tile_n + steps.column(c), end}; };
+    typename Operands::template Values<config, Steps> values;
+    steps.accumulate([&] KILN_LAMBDA {
+      values.load(operands, [&](int c) KILN_LAMBDA { return existing_chunk(place(c)); });
     });
+    values.pin();
+    platform::await_mfma_results<config.edge()>();
+    steps.each_chunk([&](int c, const Part (&parts)[config.products]) KILN_LAMBDA { call(epilogue, place(c), parts, values, c); });
   }
 
   // All segments, `index` counts the waves that work as Steps.
-  template <class Steps, class NearBy, class Epilogue, class... Bs>
-  KILN_MEMBER void run_as(u32 index, const NearBy& near, Epilogue& epilogue, Bs... b) {
+  template <class Steps, class Operands, class Epilogue, class... Bs>
+  KILN_MEMBER void run_as(u32 index, const Operands& operands, Epilogue& epilogue, Bs... b) {
     u32 left = 0; // steps of this workgroup
     if constexpr (config.by_expert()) {
       left = stream_.end_step() - stream_.first_step();
@@ -124,10 +128,7 @@ private:
     const auto rows_ahead = Ahead::load(a_, rows_, block_);
     Steps steps;
     tiles_.start(steps, index, a_scale_);
-    if constexpr (config.quantises_steps()) {
-      if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::load(norm_, rows_), norm_, rows_));
-      else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
-    }
+    if constexpr (config.quantises_steps()) find_factors(steps);
     if constexpr (config.publishes()) stream_.load_generation();
     if constexpr (!config.by_expert()) left = stream_.end_step() - stream_.first_step();
     Segment segment = tiles_.first(stream_, left);
@@ -139,12 +140,13 @@ private:
     staging.finish(segment);
     platform::pin_computed(rows_ahead);
     for (bool again = false;; again = true) {
-      typename NearBy::Words words;
+      typename Operands::template Values<config, Parts> values;
       steps.accumulate([&] KILN_LAMBDA {
-        words = near.load(segment.tile);
+        const u32 thread = platform::opaque_registers(platform::thread_id()); // rows and columns take no registers until the epilogue
+        values.load(operands, [&](int c) KILN_LAMBDA { return existing_chunk(place(segment, c, thread)); });
         if constexpr (config.crosses()) arrived = register_arrival(segment);
       });
-      if constexpr (!config.has_producers()) words = platform::pin_computed(words);
+      if constexpr (config.crosses()) values.pin();
       if constexpr (config.publishes()) arrived = platform::pin_computed(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
       const Segment next = tiles_.after(segment, left);
@@ -163,13 +165,20 @@ private:
       }
       platform::barrier();
       if constexpr (config.publishes()) stream_.store_generation();
-      finish(steps, index, segment, epilogue);
+      if constexpr (!config.crosses()) values.pin();
+      finish(steps, index, segment, epilogue, values);
       if constexpr (config.experts.sums)
         if (!left || next.tile != segment.tile) add_pairs(segment.tile, epilogue);
       if (!config.crosses() || !left) return;
       staging.finish_next(segment, next);
       segment = next;
     }
+  }
+
+  // What the rows of A are multiplied by before they are quantised.
+  template <class Steps> KILN_MEMBER void find_factors(Steps& steps) const {
+    if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::load(norm_, rows_), norm_, rows_));
+    else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
   }
 
   // The first loads of a segment. If A is staged, steps load none of it.
@@ -180,7 +189,8 @@ private:
   }
 
   // The waves' sums meet in LDS, those of several workgroups in the workspace.
-  template <class Steps, class Epilogue> KILN_MEMBER void finish(const Steps& steps, u32 index, const Segment& segment, Epilogue& epilogue) {
+  template <class Steps, class Epilogue, class Values>
+  KILN_MEMBER void finish(const Steps& steps, u32 index, const Segment& segment, Epilogue& epilogue, const Values& values) {
     Parts parts;
     parts.sum_waves(0);
 #pragma unroll
@@ -202,16 +212,25 @@ private:
     }
 #pragma unroll
     for (int c = 0; c < config.chunks(); ++c) {
-      if constexpr (!config.experts.sums) call(epilogue, tiles_.place(segment, Parts::row(c), Parts::column(c)), parts.of[c]);
+      if constexpr (!config.experts.sums) call(epilogue, place(segment, c), parts.of[c], values, c);
       else if (Parts::in_tile(c)) tiles_.store(sums(0), segment, Parts::row(c), Parts::column(c), parts.of[c][0]);
     }
     if constexpr (config.rows_at_end || config.experts.sums) ++finished_;
   }
 
-  template <class Epilogue> KILN_MEMBER void call(Epilogue& epilogue, TilePlace at, const Part (&parts)[config.products]) {
-    const TileChunk<config.n, config.vec> chunk(at.row, at.column, at.rows);
-    if constexpr (config.products == 1) epilogue(chunk, InRegisters<Part>{parts[0]});
-    else epilogue(chunk, InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
+  KILN_MEMBER TilePlace place(const Segment& segment, int c, u32 thread = platform::thread_id()) const {
+    return tiles_.place(segment, Parts::row(c, thread), Parts::column(c, thread));
+  }
+  static KILN_MEMBER TileChunk<config.n, config.vec> chunk(TilePlace at) { return {at.row, at.column, at.rows}; }
+  // In place of one that does not exist, one of the last row or at the end of rows.
+  static KILN_MEMBER TileChunk<config.n, config.vec> existing_chunk(TilePlace at) {
+    constexpr u32 last = (config.n - 1) / config.vec * config.vec;
+    return chunk({smaller(at.row, at.rows - 1), config.n_tail() ? smaller(at.column, last) : at.column, at.rows});
+  }
+  template <class Epilogue, class Values>
+  KILN_MEMBER void call(Epilogue& epilogue, TilePlace at, const Part (&parts)[config.products], const Values& values, int c) {
+    if constexpr (config.products == 1) values.call(epilogue, c, chunk(at), InRegisters<Part>{parts[0]});
+    else values.call(epilogue, c, chunk(at), InRegisters<Part>{parts[0]}, InRegisters<Part>{parts[1]});
   }
 
   // The workgroup that finishes the last tile of some columns has the results of all pairs there, and adds those of each token.
@@ -219,7 +238,8 @@ private:
     const u32 finished = finished_;
     finished_ = 0;
     if (finished == 0 || !arrives_last(stream_.own_counters() + column, tiles_.blocks() - finished, lds().arrived, finished)) return;
-    tiles_.template add_pairs<Part>(column, sums(0), [&](TilePlace at, const Part& sum) KILN_LAMBDA { call(epilogue, at, {sum}); });
+    const typename Prefetched<>::Values<config, Parts> none;
+    tiles_.template add_pairs<Part>(column, sums(0), [&](TilePlace at, const Part& sum) KILN_LAMBDA { call(epilogue, at, {sum}, none, 0); });
   }
 
   // Counts this workgroup for a tile of which it has a part.

@@ -90,6 +90,8 @@ template <GemmConfig config, class A, class B> class GemmSharedRows {
   }
 
 public:
+  static constexpr int chunk_rows = a_rows, chunk_columns = columns, chunks = a_rows * columns; // of C, of a lane
+
   // The rows of A of a workgroup, of `count` that exist, and of them the 16 that a wave loads; in place of missing rows the last one.
   struct OwnRows {
     u32 count, first, end, wave;
@@ -139,13 +141,15 @@ public:
     });
     sums_.finish();
   }
-  // f(row, column, sums of each product) of four columns each: of the block's rows, of the tile's columns.
+  // The row of the block, and the column of the tile, of a lane's chunk c.
+  KILN_MEMBER u32 row(int c) const { return c / columns * 16 + platform::lane_id() % 16; }
+  KILN_MEMBER u32 column(int c) const { return wave_ * config.wave_tile_n() + c % columns * 16 + platform::lane_id() / 16 * 4; }
+  // f(c, the sums of each product of chunk c)
   template <class F> KILN_MEMBER void each_chunk(F f) const {
-    const u32 lane = platform::lane_id();
-    for_each<a_rows, columns>([&](int r, int i) KILN_LAMBDA {
+    for_each<chunks>([&](int c) KILN_LAMBDA {
       Vec<f32, 4> parts[config.products];
-      for_each<config.products>([&](int p) KILN_LAMBDA { parts[p] = sums_.numbers(p, i, r); });
-      f(r * 16 + lane % 16, wave_ * config.wave_tile_n() + i * 16 + lane / 16 * 4, parts);
+      for_each<config.products>([&](int p) KILN_LAMBDA { parts[p] = sums_.numbers(p, c % columns, c / columns); });
+      f(c, parts);
     });
   }
 

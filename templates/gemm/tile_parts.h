@@ -10,7 +10,8 @@ namespace kiln {
 
 template <GemmConfig config> struct TileParts {
   using Part = Vec<f32, config.vec>;
-  static constexpr int chunks = config.chunks();
+  static constexpr int chunks = config.chunks(), chunk_rows = chunks;
+  static constexpr int chunk_columns = config.threads() % config.chunks_per_row() == 0 ? 1 : chunks; // of chunks, those that differ
   struct Lds {
     f32 tiles[config.planes()][config.sum_rows() * config.lds_row()]; // the sums of each wave
     u32 arrived;
@@ -22,8 +23,10 @@ template <GemmConfig config> struct TileParts {
 
   Part of[chunks][config.products];
 
-  KILN_DEVICE u32 row(int c) { return (c * config.threads() + platform::thread_id()) / config.chunks_per_row(); }
-  KILN_DEVICE u32 column(int c) { return (c * config.threads() + platform::thread_id()) % config.chunks_per_row() * config.vec; }
+  KILN_DEVICE u32 row(int c, u32 thread = platform::thread_id()) { return (c * config.threads() + thread) / config.chunks_per_row(); }
+  KILN_DEVICE u32 column(int c, u32 thread = platform::thread_id()) {
+    return (c * config.threads() + thread) % config.chunks_per_row() * config.vec;
+  }
   KILN_DEVICE bool in_tile(int c) { return config.rows * config.chunks_per_row() % config.threads() == 0 || row(c) < config.rows; }
   KILN_DEVICE u32 offset(int c, int p) { return ((c * config.products + p) * config.threads() + platform::thread_id()) * config.vec; }
   // f(c, p) of every part that this lane has.

@@ -71,7 +71,7 @@ TEST_CASE("emitted kernels use no words of device code that a spec may have as n
 }
 
 TEST_CASE("names of device code are refused with a remedy") {
-  for (const char* const name : {"Prefetched", "prefetched_columns", "Gemm"})
+  for (const char* const name : {"prefetched", "prefetched_columns", "Gemm"})
     CHECK_THROWS_WITH_AS(input(name, f32, {4}), doctest::Contains("choose another name"), UserError);
 }
 

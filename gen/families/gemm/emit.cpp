@@ -48,36 +48,55 @@ std::string weights_text(const Product& p) {
   return b;
 }
 
+// How the kernel prefetches an operand of the epilogue, whose values lie in C's order: "prefetched_columns(bias)". Empty: the epilogue
+// loads it.
+std::string prefetched_operand(const Plan& plan, const TensorPlan& t) {
+  const Body& body = plan.body;
+  if (t.output || t.named_rows || find_product(plan.products, t.name) != nullptr) return "";
+  if (t.extent == Extent::row) return row_arguments(body, t).text() == t.name ? fmt::format("prefetched_rows({})", t.name) : "";
+  if (t.extent != Extent::element) return "";
+  for (const auto& [along, in_pass] : {std::pair("columns", "columns"), std::pair("elements", "full")})
+    if (row_stream(body, t) == fmt::format("row.{}({})", in_pass, t.name)) return fmt::format("prefetched_{}({})", along, t.name);
+  return "";
+}
+
+// What the epilogue's lambda has beside the products, in order: a variable of each operand.
+struct PrefetchedOperands {
+  std::vector<std::string> names, operands, variables;
+};
+PrefetchedOperands prefetched_operands(const Plan& plan, const GemmConfig& config, const ValueEmitter& values) {
+  PrefetchedOperands all;
+  if (config.rows_at_end || config.has_producers() || config.by_expert()) return all;
+  for (const Value& v : plan.body.values)
+    if (v.expr.op() == Op::input && v.uses > 0)
+      if (const std::string operand = prefetched_operand(plan, plan.body.tensor(v.expr->name)); !operand.empty()) {
+        all.names.push_back(v.expr->name);
+        all.operands.push_back(operand);
+        all.variables.push_back(values.unique_name("kiln_" + v.expr->name));
+      }
+  return all;
+}
+
 // The text behind finished tiles.
-std::string tile_epilogue(const Plan& plan, ValueEmitter& values) {
+std::string tile_epilogue(const Plan& plan, const PrefetchedOperands& prefetched, ValueEmitter& values) {
   const Body& body = plan.body;
   const Pass pass = split_passes(body).front();
   std::vector<std::string> parameters, sources;
+  for (std::size_t i = 0; i < prefetched.names.size(); ++i) values.take_loaded(prefetched.names[i], prefetched.variables[i]);
   std::string text = outer_indices(body) + values.load_lane_inputs();
   for (const TensorPlan& t : body.tensors)
     if (t.output && t.extent == Extent::element)
       text += fmt::format("  const auto {} = {};\n", values.unique_name("to_" + t.name), row_stream(body, t));
   for (const int index : pass.streams) {
     const std::string& input = body.value(index).expr->name;
+    const std::string* const variable = values.loaded(input);
     parameters.push_back("auto " + input);
-    sources.push_back(find_product(plan.products, input) ? "kiln_" + input : row_stream(body, body.tensor(input)));
+    sources.push_back(variable ? *variable : find_product(plan.products, input) ? "kiln_" + input : row_stream(body, body.tensor(input)));
   }
   const PassText pass_text = values.pass_body(0);
   text += pass_text.before;
   return text + fmt::format("  row.pass([&](At at, {}) KILN_LAMBDA {{\n{}  }}, {});\n", fmt::join(parameters, ", "), pass_text.inside,
                             fmt::join(sources, ", "));
-}
-
-// The operands that come near before the epilogue needs them.
-std::string near_operands(const Plan& plan) {
-  std::vector<std::string> operands;
-  const Dim& m = plan.products.front().a.memory.shape()[0];
-  for (const TensorPlan& t : plan.body.tensors)
-    if (!t.output && find_product(plan.products, t.name) == nullptr && is_near(t, plan.products.front().n))
-      operands.push_back(t.extent == Extent::row
-                             ? fmt::format("prefetched_rows({}, {})", t.name, m.is_dynamic() ? m.name() : fmt::format("{}u", m.size()))
-                             : fmt::format("prefetched_columns<config>({})", t.name));
-  return operands.empty() ? "" : fmt::format("Prefetched<{}>{{{{{}}}}}, ", operands.size(), fmt::join(operands, ", "));
 }
 
 // The sums of products as they are, for the rows at the end.
@@ -131,29 +150,23 @@ std::string kernel_body(const Plan& plan, const GemmConfig& config, const Target
   if (first.is_normed())
     text +=
         fmt::format("  {}.norm_by({{{}, {}, {}}});\n", gemm_name, first.a.norm[1]->name, first.a.norm[2]->name, literal(first.a.epsilon));
-  std::vector<std::string> products, matrices;
+  const PrefetchedOperands prefetched = prefetched_operands(plan, config, values);
+  std::vector<std::string> parameters, matrices;
   for (const Product& p : plan.products) {
-    products.push_back("auto kiln_" + p.placeholder);
+    parameters.push_back("auto kiln_" + p.placeholder);
     matrices.push_back(weights_text(p));
   }
+  for (const std::string& variable : prefetched.variables) parameters.push_back("auto " + variable);
   const char* const row_type = config.epilogue_group ? "TileChunk<config.n, config.vec>" : "auto"; // members that are templates need it
-  text += fmt::format("  {}.run({}[&](const {}& row, {}) KILN_LAMBDA {{{}\n", gemm_name,
-                      config.rows_at_end || config.has_producers() || config.by_expert() ? "" : near_operands(plan), row_type,
-                      fmt::join(products, ", "), line_mark(first.line));
-  text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, values);
+  const std::string operands = prefetched.operands.empty() ? "" : fmt::format("prefetched({}), ", fmt::join(prefetched.operands, ", "));
+  text += fmt::format("  {}.run({}[&](const {}& row, {}) KILN_LAMBDA {{{}\n", gemm_name, operands, row_type, fmt::join(parameters, ", "),
+                      line_mark(first.line));
+  text += config.rows_at_end ? store_sums(plan, gemm_name) : tile_epilogue(plan, prefetched, values);
   text += fmt::format("  }}, {});\n", fmt::join(matrices, ", "));
   return config.rows_at_end ? text + rows_of_last(plan, config, target, gemm_name, place) : text;
 }
 
 } // namespace
-
-// Words of four bytes cover it: the kernel touches them, and never a byte beyond.
-bool is_near(const TensorPlan& t, std::int64_t n) {
-  if (t.layout != Layout::contiguous || t.named_rows || t.columns != 0 || is_packed(t.dtype)) return false;
-  const bool varies = std::ranges::find(t.outer, true) != t.outer.end();
-  if (t.extent == Extent::row) return varies && size_bytes(t.dtype) == 4;
-  return t.extent == Extent::element && !varies && !t.covers_rows() && n * size_bytes(t.dtype) % 4 == 0;
-}
 
 KernelParts Gemm::parts(const Plan& plan, const Config& c, const Target& target, const ProblemPlace& place) {
   return {.header = c.rows_at_end     ? "gemm/rows_at_end"

@@ -80,10 +80,10 @@ struct Gemm {
   static constexpr std::string_view name = "gemm";
   static constexpr std::string_view remedy =
       "split the epilogue off, or try another method or a narrower tile: --set method=matrix, --set tile_n=16";
-  static constexpr std::string_view words[] = {
-      "Gemm",      "GemmConfig",  "GemmMethod",    "Encoding",  "Prefetched",   "prefetched_columns", "prefetched_rows",
-      "TileChunk", "BlockScaled", "PackedWeights", "MxWeights", "Nvfp4Weights", "Nvfp4Scales",        "SortedPairs",
-      "u4x2"};
+  static constexpr std::string_view words[] = {"Gemm",         "GemmConfig",         "GemmMethod",      "Encoding",
+                                               "prefetched",   "prefetched_columns", "prefetched_rows", "prefetched_elements",
+                                               "TileChunk",    "BlockScaled",        "PackedWeights",   "MxWeights",
+                                               "Nvfp4Weights", "Nvfp4Scales",        "SortedPairs",     "u4x2"};
   static constexpr std::string_view leading_field = "method";
   static constexpr std::string_view fallback_field = "stages";
 
@@ -107,9 +107,6 @@ struct Gemm {
 
 // How the workgroup that has all of C deals out its rows.
 RowwiseConfig rows_at_end(const Body& epilogue, const GemmConfig& config);
-
-// Whether an operand of an epilogue of `n` columns has one value a column or a row, which the kernel prefetches while its last steps come.
-bool is_near(const TensorPlan& operand, std::int64_t n);
 
 // The config before any choice: what the plan says, and 16 or 32 bytes of a row of B for a lane and step; and with another bound of rows.
 GemmConfig planned_config(const Plan& plan, const Target& target);
