@@ -164,8 +164,8 @@ private:
         stream_.pin_generation();
       }
       platform::barrier();
+      if constexpr (!config.crosses()) values.pin(); // before that store: a wait for loads waits for stores in front, too
       if constexpr (config.publishes()) stream_.store_generation();
-      if constexpr (!config.crosses()) values.pin();
       finish(steps, index, segment, epilogue, values);
       if constexpr (config.experts.sums)
         if (!left || next.tile != segment.tile) add_pairs(segment.tile, epilogue);
