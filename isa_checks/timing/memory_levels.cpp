@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <unordered_set>
 
 namespace kiln::timing {
 namespace {
@@ -13,16 +12,6 @@ using machine::l1_ways, machine::l2_ways;
 constexpr double slice_bytes_per_ns = 134;
 constexpr double min_cycles = 4;   // that the addresses of 64 lanes take
 constexpr double read_once = 1.02; // workgroups that request a line, on average: beyond it they share lines at the ends of their shares
-
-// Lines that a recorded workgroup stores to.
-void add_written(const Record& record, const Workgroup& w, std::unordered_set<std::uint64_t>& lines) {
-  for (const auto& steps : w.waves)
-    for (const Step& s : steps) {
-      if (s.access == none || record.code[s.code].action != Action::store) continue;
-      const Access& a = w.accesses[s.access];
-      lines.insert(w.lines.begin() + a.first, w.lines.begin() + a.first + a.lines);
-    }
-}
 
 } // namespace
 
@@ -90,11 +79,12 @@ double L2::put(std::uint64_t line, double ready, double dirty_bytes) {
   return leaves;
 }
 
+// What a launch has written leaves L2 at its end, for other XCDs to read, and is in MALL; what it has only read stays.
 double L2::clean() {
   double bytes = 0;
   for (Line& l : lines_) {
     bytes += l.dirty;
-    l.dirty = 0;
+    if (l.dirty != 0) l = {};
     l.ready = 0;
   }
   return bytes;
@@ -274,18 +264,6 @@ double MemoryLevels::write_back(double now, double bytes) {
   const double shared = from_hbm_ ? serve(hbm_, Resource::hbm, now, bytes / shared_write_rate_)
                                   : serve(mall_, Resource::mall, now, bytes / shared_write_rate_);
   return std::max(shared, write_.serve(now, bytes / write_rate_));
-}
-
-// What a launch has written leaves L2 at its end, for other XCDs to read, and is in MALL; what it has only read stays.
-void MemoryLevels::warm(const std::deque<std::uint32_t>& workgroups) {
-  std::unordered_map<const Workgroup*, std::unordered_set<std::uint64_t>> written;
-  for (const Workgroup& w : record_.recorded) add_written(record_, w, written[&w]);
-  for (const std::uint32_t number : workgroups) {
-    const Workgroup& like = record_.representative_of(number);
-    const std::unordered_set<std::uint64_t>& left = written[&like];
-    for (const std::uint64_t line : like.lines)
-      if (!left.contains(line)) l2_lines_.put(key_of(line, like, number).first, 0, 0);
-  }
 }
 
 double MemoryLevels::atomic(double now, int cu_number, const Access& access) {

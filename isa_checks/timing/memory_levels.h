@@ -53,7 +53,7 @@ public:
   double* find(std::uint64_t line);
   // Returns the bytes that have to be written to memory because they leave.
   double put(std::uint64_t line, double ready, double dirty_bytes);
-  double clean(); // writes everything back; returns the bytes
+  double clean(); // writes everything back, returns the bytes, and keeps what was only read
 
 private:
   struct Line {
@@ -82,9 +82,9 @@ public:
   double atomic(double now, int cu, const Access& access);
   double coherent_load(double now, int cu, const Workgroup& like, const Access& access); // what others have written for the device
 
-  // As an earlier launch of these workgroups, in this order, leaves L2 behind when it has ended.
-  void warm(const std::deque<std::uint32_t>& workgroups);
-  double drained(double now); // when all that was written has left L2, after the last wave ended at `now`
+  L2 take_l2() { return std::move(l2_lines_); }
+  void put_l2(L2 left) { l2_lines_ = std::move(left); } // before the launch
+  double drained(double now);                           // when all that was written has left L2, after the last wave ended at `now`
   struct Traffic {
     double l1 = 0, l2 = 0, mall = 0, hbm = 0, written = 0; // bytes, by the level that gave them
   };

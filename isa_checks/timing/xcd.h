@@ -68,6 +68,8 @@ public:
         cus_(static_cast<std::size_t>(chip.cus / chip.xcds)),
         memory_(chip, record, requesters, options.cache, options.what_if, xcds_, chip.cus / chip.xcds, result_.busy) {}
 
+  // L2 is as launch `before`, which has run, has left it.
+  void follow(Xcd& before) { memory_.put_l2(before.memory_.take_l2()); }
   Simulation run(std::uint32_t xcd); // workgroups go to the XCDs in turn
 
 private:

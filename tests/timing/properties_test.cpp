@@ -14,7 +14,6 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <map>
-#include <numeric>
 #include <set>
 
 using namespace kiln;
@@ -123,17 +122,6 @@ timing::Record record_of(const SchedulePoint& point, const BuiltKernel& built, s
   return record_kernel(point.spec, built.source, built.object, sizes);
 }
 
-// The waves of a workgroup together, on average over the workgroups.
-double wave_cycles(const Simulation& s) { return std::accumulate(s.wave_cycles.begin(), s.wave_cycles.end(), 0.0) / s.workgroups; }
-
-// If waves come to the queues of memory in another order, the last one may end earlier although they take longer on average (Graham's
-// anomaly of list scheduling): by `anomaly`, a share, at most. It would be wrong if they took less time on average too, by more than the
-// cycles in which a wave issues one instruction.
-void expect_no_quicker(const Simulation& more, const Simulation& less, double anomaly) {
-  CHECK(more.nanoseconds >= less.nanoseconds * (1 - anomaly));
-  CHECK((more.cycles >= less.cycles - issue_clocks || wave_cycles(more) > wave_cycles(less)));
-}
-
 void expect_properties(std::uint64_t seed) {
   const SchedulePoint point = schedule_point(seed);
   const std::string title = fmt::format("seed {} {}", seed, point.title);
@@ -145,8 +133,8 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  expect_no_quicker(mall, l2, 0.005);
-  expect_no_quicker(cold, mall, 0);
+  CHECK(mall.nanoseconds >= l2.nanoseconds * 0.995); // docs/timing_validation.md says what makes a nearer cache slower
+  CHECK(cold.nanoseconds >= mall.nanoseconds);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
   CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
   // If all waves begin at one time, only their numbers are others, and the order of events of one time. As launched, it also changes when
@@ -160,10 +148,9 @@ void expect_properties(std::uint64_t seed) {
   if (point.spec.dynamic_dims().empty()) return;
   const timing::Record less = record_of(point, built, 4), more = record_of(point, built, 16);
   const Simulation with_less = at(less, CacheState::cold), with_more = at(more, CacheState::cold);
-  // docs/timing_validation.md says what makes more workgroups quicker.
+  // It also says what makes more rows quicker.
   const auto expect_rows = [](bool same_workgroups, const Simulation& with, const Simulation& without) {
-    if (same_workgroups) expect_no_quicker(with, without, 0.006);
-    else CHECK(with.nanoseconds >= without.nanoseconds * 0.96);
+    CHECK(with.nanoseconds >= without.nanoseconds * (same_workgroups ? 0.998 : 0.96));
   };
   expect_rows(record.workgroups == less.workgroups, cold, with_less);
   expect_rows(more.workgroups == record.workgroups, with_more, cold);
@@ -194,6 +181,12 @@ TEST_CASE("properties of the simulation hold where there are fewer rows than the
 
 // 8 rows are 1.3 % quicker than 4 if latency falls with the bytes in flight at any rate: the later one of two requests may come first.
 TEST_CASE("properties of the simulation hold where many loads come at once") { expect_properties(920); }
+
+// A launch is 3.2 % slower out of L2 than out of MALL if L2 is taken to have the lines of one workgroup after the other.
+TEST_CASE("properties of the simulation hold where L2 keeps nothing of use") { expect_properties(719); }
+
+// 8 rows are 0.5 % quicker than 4 if the epilogue loads scales that L1 has lost.
+TEST_CASE("properties of the simulation hold where the epilogue has operands") { expect_properties(466); }
 
 // A wave that has as many loads outstanding as there may be waits in its place, and the others go on: it took memory without end.
 TEST_CASE("waves with more loads than may be outstanding are simulated in the order of time") {
