@@ -99,12 +99,12 @@ int turns_outside(const GemmConfig& c) {
   return (partial && !c.wide_scales() ? 2 : 1) * (c.crosses() ? 2 : 1) + (partial ? 1 : 0) + (has_loop(c) ? 0 : 1);
 }
 
-// Loads of less than 16 bytes outside of the loop: scales; what is prefetched of the epilogue's operands, and the
-// chunks of C that they come as; parts of other workgroups; lines of A that are asked for ahead, of as many XCDs on all architectures.
+// Loads of less than 16 bytes outside of the loop: scales; the epilogue's operands, for each chunk of C; parts of other workgroups; lines
+// of A that are asked for ahead, of as many XCDs on all architectures.
 int narrow_outside(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.lane_numbers();
-  int finish = operands * (1 + c.chunks() * (c.n < c.vec ? c.vec : 1));
+  int finish = operands * c.chunks() * (c.n < c.vec ? c.vec : 1);
   if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
   if (c.splits() && c.atomics) finish += numbers;
   const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own
