@@ -252,21 +252,17 @@ std::set<uint32_t> maybe_slowest(const Record& record, uint32_t xcds) {
 Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
   const uint32_t xcds = std::min(static_cast<uint32_t>(chip.xcds), record.workgroups);
   const Requesters requesters(record, xcds);
-  const auto run = [&](uint32_t xcd) {
-    Xcd launch(record, requesters, chip, options);
-    if (options.cache != CacheState::l2) return launch.run(xcd);
-    SimulateOptions out_of_mall = options;
-    out_of_mall.cache = CacheState::mall;
-    Xcd first(record, requesters, chip, out_of_mall);
-    Simulation before = first.run(xcd);
-    launch.follow(first);
-    Simulation after = launch.run(xcd);
-    // Nearer data slow a launch down by chance alone, as others get the last workgroups then: docs/timing_validation.md.
-    return after.nanoseconds <= before.nanoseconds ? std::move(after) : std::move(before);
-  };
   Simulation slowest;
-  for (const uint32_t xcd : options.xcd ? std::set{*options.xcd} : maybe_slowest(record, xcds))
-    if (Simulation one = run(xcd); one.nanoseconds > slowest.nanoseconds) slowest = std::move(one);
+  for (const uint32_t xcd : options.xcd ? std::set{*options.xcd} : maybe_slowest(record, xcds)) {
+    Xcd launch(record, requesters, chip, options);
+    if (options.cache == CacheState::l2) {
+      Xcd before(record, requesters, chip, {.cache = CacheState::mall});
+      before.run(xcd);
+      launch.follow(before);
+    }
+    Simulation one = launch.run(xcd);
+    if (one.nanoseconds > slowest.nanoseconds) slowest = std::move(one);
+  }
   return slowest;
 }
 

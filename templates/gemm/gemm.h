@@ -98,11 +98,11 @@ private:
       return;
     }
     const u32 end = smaller(first + config.row_tiles() * 16, rows_);
-    GemmSharedRows<config, A, B> steps;
+    using Steps = GemmSharedRows<config, A, B>;
+    Steps steps;
     steps.start({rows_, first, end, platform::uniform(platform::thread_id() / wave_size)}, a_scale_);
     steps.begin(tile, a_, b...);
     platform::pin_computed(rows_ahead);
-    using Steps = GemmSharedRows<config, A, B>;
     const auto place = [&](int c) KILN_LAMBDA { return TilePlace{first + steps.row(c), tile * config.tile_n + steps.column(c), end}; };
     typename Operands::template Values<config, Steps> values;
     steps.accumulate([&] KILN_LAMBDA {

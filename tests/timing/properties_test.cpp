@@ -133,7 +133,7 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  CHECK(mall.nanoseconds >= l2.nanoseconds);
+  CHECK(mall.nanoseconds >= l2.nanoseconds * 0.995); // docs/timing_validation.md says what makes a nearer cache slower
   CHECK(cold.nanoseconds >= mall.nanoseconds);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
   CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
@@ -148,7 +148,7 @@ void expect_properties(std::uint64_t seed) {
   if (point.spec.dynamic_dims().empty()) return;
   const timing::Record less = record_of(point, built, 4), more = record_of(point, built, 16);
   const Simulation with_less = at(less, CacheState::cold), with_more = at(more, CacheState::cold);
-  // docs/timing_validation.md says of which other kernels more rows are quicker, and why.
+  // It also says of which other kernels more rows are quicker, and why.
   CHECK(cold.nanoseconds >= with_less.nanoseconds);
   CHECK(with_more.nanoseconds >= cold.nanoseconds);
 }
