@@ -133,10 +133,10 @@ private:
     if constexpr (!config.by_expert()) left = stream_.end_step() - stream_.first_step();
     Segment segment = tiles_.first(stream_, left);
     u32 arrived = 0;
-    if constexpr (!config.crosses()) arrived = register_arrival(segment);
     Either<config.staged, Staging<config, A, B>, NoStaging> staging(RowsToStage<config, A>{a_, rows_, a_scale_, norm_});
     staging.begin(segment);
     begin(steps, segment, b...);
+    if constexpr (!config.crosses()) arrived = register_arrival(segment); // behind the first loads: a wait for those would wait for it
     staging.finish(segment);
     platform::pin_computed(rows_ahead);
     for (bool again = false;; again = true) {
@@ -147,6 +147,7 @@ private:
         if constexpr (config.crosses()) arrived = register_arrival(segment);
       });
       if constexpr (config.crosses()) values.pin();
+      if constexpr (config.publishes()) platform::schedule_barrier();
       if constexpr (config.publishes()) arrived = platform::pin_computed(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
       const Segment next = tiles_.after(segment, left);

@@ -7,7 +7,7 @@
 // has the same bits in every launch. It waits for parts only that are certain to come: whoever counted publishes without waiting for others.
 //
 // The place of the count decides who collects. If runs cross items, a workgroup counts when its last loads are under way, so that nobody
-// waits for the rest of another's run. If every workgroup has one part, it counts when it begins, and the count costs nothing.
+// waits for the rest of another's run. If every workgroup has one part, it counts behind its first loads, and waits for neither.
 //
 // Clusters of rows (rowwise/cluster.h) publish in the same way, with all workgroups collecting. To share this they would need what is
 // missing here: a collector a workgroup (no counter), a generation that rows and not workgroups have, and a lane a part instead of all lanes.
