@@ -63,19 +63,20 @@ double* L2::find(std::uint64_t line) {
   return nullptr;
 }
 
-double L2::put(std::uint64_t line, double ready, double dirty_bytes) {
+double L2::put(std::uint64_t line, double ready, double dirty_bytes, bool streamed) {
   Line* const set = set_of(line);
   Line* oldest = set;
+  const std::int64_t used = ++clock_ - (streamed ? streamed_ : 0);
   for (std::size_t w = 0; w < l2_ways; ++w) {
     if (set[w].line == line) {
-      set[w].used = ++clock_;
+      set[w].used = used;
       set[w].dirty = std::min<double>(line_bytes, set[w].dirty + dirty_bytes);
       return 0;
     }
     if (set[w].used < oldest->used) oldest = &set[w];
   }
   const double leaves = oldest->dirty;
-  *oldest = {line, ++clock_, ready, dirty_bytes};
+  *oldest = {line, used, ready, dirty_bytes};
   return leaves;
 }
 
@@ -230,7 +231,7 @@ double MemoryLevels::load(double now, int cu_number, const Workgroup& like, cons
   const double filled = std::max(served + chip_.l2_latency_cycles, far_load(now, miss) + (served - now));
   double leaves = 0;
   for (const std::uint64_t key : missed_) {
-    leaves += l2_lines_.put(key, filled, 0);
+    leaves += l2_lines_.put(key, filled, 0, false);
     request_for_l1(cu, key, filled);
   }
   write_back(now, leaves); // when the line that they leave for is requested
@@ -243,7 +244,7 @@ double MemoryLevels::serve(Queue& queue, Resource resource, double now, double c
   return done;
 }
 
-double MemoryLevels::store(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number) {
+double MemoryLevels::store(double now, int cu_number, const Workgroup& like, const Access& access, std::uint32_t number, bool streamed) {
   Cu& cu = cus_[static_cast<std::size_t>(cu_number)];
   const double path = std::max({min_cycles, access.halves * 64 / chip_.l1_bytes_per_cycle});
   busy_.add(Resource::l1, std::max(now, cu.l1.free), path);
@@ -253,7 +254,7 @@ double MemoryLevels::store(double now, int cu_number, const Workgroup& like, con
   const double dirty = access.lines == 0 ? 0 : bytes / access.lines;
   double leaves = 0;
   for (std::size_t i = 0; i < access.lines; ++i)
-    leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty);
+    leaves += l2_lines_.put(key_of(like.lines[access.first + i], like, number).first, taken, dirty, streamed);
   return std::max(now + chip_.store_ack_cycles, std::max(taken, write_back(sent, leaves)) - path + chip_.store_ack_cycles);
 }
 

@@ -45,24 +45,26 @@ struct WhatIf {
   double exit = 1;        // of release, acquire and atomics
 };
 
-// The L2 of an XCD: least recently used lines leave a set of a channel. A line may still be on its way, and
-// may have bytes that memory lacks.
+// The L2 of an XCD: of a set of a channel streamed lines leave first, the oldest of them first, then those least recently used. Before a
+// launch it is full of what others have read. A line may still be on its way, and may have bytes that memory lacks.
 class L2 {
 public:
   // When the line is there; null when it has to be fetched.
   double* find(std::uint64_t line);
   // Returns the bytes that have to be written to memory because they leave.
-  double put(std::uint64_t line, double ready, double dirty_bytes);
+  double put(std::uint64_t line, double ready, double dirty_bytes, bool streamed);
   double clean(); // writes everything back, returns the bytes, and keeps what was only read
 
 private:
   struct Line {
-    std::uint64_t line = ~0ULL, used = 0;
+    std::uint64_t line = ~0ULL;
+    std::int64_t used = 0; // when it was last; of a streamed one, so much before all others
     double ready = 0, dirty = 0;
   };
   Line* set_of(std::uint64_t line);
   std::vector<Line> lines_{machine::l2_bytes / line_bytes};
-  std::uint64_t clock_ = 0;
+  static constexpr std::int64_t streamed_ = 1LL << 60;
+  std::int64_t clock_ = 0;
 };
 
 class MemoryLevels {
@@ -78,7 +80,8 @@ public:
   double room(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
   // When the data of a load are there, that L1 has looked up at cycle `now`.
   double load(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number);
-  double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number); // when it is acknowledged
+  // When it is acknowledged. `streamed`: its lines are the first to leave L2.
+  double store(double now, int cu, const Workgroup& like, const Access& access, std::uint32_t number, bool streamed);
   double atomic(double now, int cu, const Access& access);
   double coherent_load(double now, int cu, const Workgroup& like, const Access& access); // what others have written for the device
 

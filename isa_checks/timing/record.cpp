@@ -55,6 +55,7 @@ Code code_of(const isa::Instruction& i, const isa::TargetFacts& target) {
   }
   if (const auto op = i.memory) c.to_lds = op->to_lds;
   c.for_device = (c.action == Action::load || c.action == Action::store) && i.text.find(" sc1") != std::string::npos;
+  c.streamed = c.action == Action::store && i.text.find(" nt") != std::string::npos;
   c.returns = c.action == Action::atomic && i.text.find(" sc0") != std::string::npos;
   if (const auto w = isa::wait_counts(i)) {
     c.vmcnt = static_cast<std::uint8_t>(w->vmcnt.value_or(max_vmcnt));

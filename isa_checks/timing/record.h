@@ -40,6 +40,7 @@ struct Code {
   bool returns = false;                                  // an atomic that gives the old value back
   bool polls = false;                                    // a read that was seen to wait for another wave
   bool for_device = false;                               // a load or store past the caches that other XCDs do not see
+  bool streamed = false;                                 // a store of what nobody is expected to read soon (nt)
   std::uint8_t vmcnt = max_vmcnt, lgkmcnt = max_lgkmcnt; // of waits: how many operations may stay outstanding
   float cycles = 4;                                      // that its pipe is busy
   std::string text;

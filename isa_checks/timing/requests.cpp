@@ -107,7 +107,7 @@ double Xcd::access_memory(WaveState& wave, const Request& request, double now) {
     } else if (code.action == Action::load || a.lines == 0) { // a flat access of LDS
       done = lds(now, wave.cu, &a);
     } else if (code.action == Action::store) {
-      done = memory_.store(now, wave.cu, *g.like, a, g.number);
+      done = memory_.store(now, wave.cu, *g.like, a, g.number, code.streamed);
     } else {
       done = memory_.atomic(now, wave.cu, a);
     }

@@ -44,7 +44,9 @@ KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_
   }
 }
 
-template <class T, int N, int alignment = bytes_of<T>(N)>
+// `streamed`: nobody reads it again soon, so that its lines leave L2 before others (cache policy nt). Not of chunks in several pieces: a line
+// could leave between them.
+template <class T, int N, int alignment = bytes_of<T>(N), bool streamed = false>
 KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
   constexpr int bytes = bytes_of<T>(N);
   constexpr int piece = detail::access_bytes(bytes);
@@ -59,7 +61,11 @@ KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chun
   }
   char* const address = reinterpret_cast<char*>(base) + lane_offset + constant_offset;
 #pragma unroll
-  for (int i = 0; i < bytes / piece; ++i) reinterpret_cast<Place*>(address + i * piece)->value = pieces.at[i];
+  for (int i = 0; i < bytes / piece; ++i) {
+    const auto place = reinterpret_cast<Place*>(address + i * piece);
+    if constexpr (streamed && bytes == piece) __builtin_nontemporal_store(pieces.at[i], &place->value); // clang keeps the alignment of a member taken here
+    else place->value = pieces.at[i];
+  }
 }
 
 } // namespace kiln

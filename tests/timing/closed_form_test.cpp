@@ -137,6 +137,22 @@ TEST_CASE("what a launch has read is in L2 for the next one, what it has written
   }
 }
 
+// L2 is full of what was read when twice as much is written: of each of its 2048 sets one way takes all that is streamed.
+TEST_CASE("what is stored streamed leaves L2 first, and what was read stays") {
+  for (const bool streamed : {false, true}) {
+    L2 l2;
+    constexpr std::uint64_t lines = kiln::machine::l2_bytes / kiln::line_bytes, sets = lines / kiln::machine::l2_ways;
+    double written = 0;
+    for (std::uint64_t line = 0; line < lines; ++line) written += l2.put(line, 0, 0, false);
+    CHECK(written == 0);
+    for (std::uint64_t line = lines; line < 3 * lines; ++line) written += l2.put(line, 0, kiln::line_bytes, streamed);
+    CHECK(written == (2.0 * lines - (streamed ? sets : lines)) * kiln::line_bytes);
+    std::uint64_t found = 0;
+    for (std::uint64_t line = 0; line < lines; ++line) found += l2.find(line) != nullptr ? 1 : 0;
+    CHECK(found == (streamed ? lines - sets : 0));
+  }
+}
+
 TEST_CASE("a stream from every CU with enough in flight runs at the rate of HBM, or of MALL") {
   for (const auto& [state, rate] : {std::pair{CacheState::cold, mi300x.hbm_tbs}, std::pair{CacheState::mall, mi300x.mall_tbs}}) {
     Launch launch(304, 16);
@@ -211,6 +227,21 @@ TEST_CASE("waves go on from a barrier when the last one has come") {
   }
   end(launch, 4);
   CHECK(launch.cycles(CacheState::cold) == doctest::Approx(4 * 1100 + mi300x.barrier_cycles).epsilon(0.01));
+}
+
+// Behind the barrier both waves are at the same place at the same times, and LDS serves first who asks first.
+TEST_CASE("of waves that may go at one time the one with the most to do goes first, whichever has just gone") {
+  Launch launch(1, 2);
+  const std::uint32_t valu = launch.code(Action::valu), barrier = launch.code(Action::barrier), lds = launch.code(Action::lds),
+                      wait = launch.code(Action::wait, 4, 63, 0), nop = launch.code(Action::nop, 1000), access = launch.access(0);
+  launch.access_at(access).passes = 500;
+  for (const int w : {0, 1}) {
+    launch.step(w, barrier), launch.step(w, valu), launch.step(w, lds, access), launch.step(w, wait);
+    for (int i = 0; i < (w == 0 ? 5 : 1); ++i) launch.step(w, nop);
+  }
+  end(launch, 2);
+  const double pass = 500 * mi300x.lds_pass_cycles;
+  CHECK(launch.cycles(CacheState::cold) == doctest::Approx(mi300x.lds_latency_cycles + pass + 5000).epsilon(0.01));
 }
 
 TEST_CASE("LDS: a dependent read takes its latency and passes; a stream takes its passes; conflicts cost theirs") {
