@@ -133,10 +133,12 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  CHECK(mall.nanoseconds >= l2.nanoseconds * 0.995); // docs/timing_validation.md says what makes a nearer cache slower
+  // What is left to chance, docs/timing_validation.md says why.
+  constexpr double chance = 1 - 0.0025, chance_of_l2 = 1 - 0.0005;
+  CHECK(mall.nanoseconds >= l2.nanoseconds * chance_of_l2);
   CHECK(cold.nanoseconds >= mall.nanoseconds);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
-  CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
+  CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds * chance);
   // If all waves begin at one time, only their numbers are others, and the order of events of one time. As launched, it also changes when
   // each begins.
   timing::Chip at_once = chip;
@@ -148,9 +150,8 @@ void expect_properties(std::uint64_t seed) {
   if (point.spec.dynamic_dims().empty()) return;
   const timing::Record less = record_of(point, built, 4), more = record_of(point, built, 16);
   const Simulation with_less = at(less, CacheState::cold), with_more = at(more, CacheState::cold);
-  // It also says of which other kernels more rows are quicker, and why.
-  CHECK(cold.nanoseconds >= with_less.nanoseconds);
-  CHECK(with_more.nanoseconds >= cold.nanoseconds);
+  CHECK(cold.nanoseconds >= with_less.nanoseconds * chance);
+  CHECK(with_more.nanoseconds >= cold.nanoseconds * chance);
 }
 
 } // namespace
@@ -181,6 +182,15 @@ TEST_CASE("properties of the simulation hold where many loads come at once") { e
 
 // A launch is 3.2 % slower out of L2 than out of MALL if L2 is taken to have the lines of one workgroup after the other.
 TEST_CASE("properties of the simulation hold where L2 keeps nothing of use") { expect_properties(719); }
+
+// A launch is 0.25 % slower out of L2 than out of MALL if a wave that has just gone keeps going, before those that are to go first.
+TEST_CASE("properties of the simulation hold where waves may go at one time") { expect_properties(53); }
+
+// A launch is 0.45 % slower out of L2 than out of MALL if what is written lies in L2 until the end: what is hit drives out none of it.
+TEST_CASE("properties of the simulation hold where much is written") { expect_properties(134); }
+
+// A launch is 0.4 % slower out of L2 than out of MALL if the wave that counts its workgroup waits for that before its first loads.
+TEST_CASE("properties of the simulation hold where workgroups count") { expect_properties(538); }
 
 // 8 rows are 0.5 % quicker than 4 if the epilogue loads scales that L1 has lost.
 TEST_CASE("properties of the simulation hold where the epilogue has operands") { expect_properties(466); }
