@@ -44,9 +44,7 @@ KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_
   }
 }
 
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Waddress-of-packed-member" // the builtin takes the alignment of the member
-// `streamed`: nobody reads it again soon, so that its lines leave L2 before others (cache policy nt). Not of chunks in several pieces: a line
+// `streamed`: nobody reads it again soon, so that its lines may leave L2. Not of chunks in several pieces: a line
 // could leave between them.
 template <class T, int N, int alignment = bytes_of<T>(N), bool streamed = false>
 KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
@@ -65,10 +63,9 @@ KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chun
 #pragma unroll
   for (int i = 0; i < bytes / piece; ++i) {
     const auto place = reinterpret_cast<Place*>(address + i * piece);
-    if constexpr (streamed && bytes == piece) __builtin_nontemporal_store(pieces.at[i], &place->value);
+    if constexpr (streamed && bytes == piece) platform::store_streamed(*place, pieces.at[i]);
     else place->value = pieces.at[i];
   }
 }
-#pragma clang diagnostic pop
 
 } // namespace kiln
