@@ -22,7 +22,7 @@ public:
 
   template <class T> KILN_MEMBER auto full(T* tensor) const {
     const u32 lane = lane_ * vec;
-    return Stream<T, vec, stride, 0, ragged, true>{tensor + first_, bytes_of<__remove_cv(T)>(lane), static_cast<int>(left_) - static_cast<int>(lane)};
+    return Stream<T, vec, stride, 0, ragged>{tensor + first_, bytes_of<__remove_cv(T)>(lane), static_cast<int>(left_) - static_cast<int>(lane)};
   }
   template <class T> KILN_MEMBER auto scalar(const T* tensor) const {
     return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0));

@@ -218,7 +218,7 @@ private:
   template <class T> KILN_MEMBER auto stream(T* tensor, u64 uniform_elements, u32 lane_row_elements) const {
     using Element = __remove_cv(T);
     const u32 of_wave = uniform_columns();
-    Stream<T, vec, stride, bytes_of<Element>(centre<T>()), config.ragged(), config.residency != Residency::reload> result;
+    Stream<T, vec, stride, bytes_of<Element>(centre<T>()), config.ragged()> result;
     // Opaque, or LLVM adds it to the constant offsets of the accesses, which then reach too far again.
     const u32 centred = of_wave + (centre<T>() ? platform::pin_constant(centre<T>()) : 0u);
     result.base = reinterpret_cast<T*>(reinterpret_cast<Bytes1<T>*>(tensor) + bytes_of<Element>(uniform_elements + centred));

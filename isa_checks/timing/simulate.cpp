@@ -197,7 +197,7 @@ Simulation Xcd::run(uint32_t xcd) {
       continue;
     }
     while (step(w)) {
-      if (ready_.empty() || ready(w) < ready_.top()) continue;
+      if (ready_.empty() || waves_[w].time < std::get<0>(ready_.top()) || ready(w) < ready_.top()) continue;
       ready_.push(ready(w));
       break;
     }

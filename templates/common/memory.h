@@ -44,9 +44,7 @@ KILN_DEVICE Chunk<T, N> load_chunk(const T* base, u32 lane_offset, int constant_
   }
 }
 
-// `streamed`: nobody reads it again soon, so that its lines may leave L2. Not of chunks in several pieces: a line
-// could leave between them.
-template <class T, int N, int alignment = bytes_of<T>(N), bool streamed = false>
+template <class T, int N, int alignment = bytes_of<T>(N)>
 KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chunk<T, N> chunk) {
   constexpr int bytes = bytes_of<T>(N);
   constexpr int piece = detail::access_bytes(bytes);
@@ -61,11 +59,7 @@ KILN_DEVICE void store_chunk(T* base, u32 lane_offset, int constant_offset, Chun
   }
   char* const address = reinterpret_cast<char*>(base) + lane_offset + constant_offset;
 #pragma unroll
-  for (int i = 0; i < bytes / piece; ++i) {
-    const auto place = reinterpret_cast<Place*>(address + i * piece);
-    if constexpr (streamed && bytes == piece) platform::store_streamed(*place, pieces.at[i]);
-    else place->value = pieces.at[i];
-  }
+  for (int i = 0; i < bytes / piece; ++i) reinterpret_cast<Place*>(address + i * piece)->value = pieces.at[i];
 }
 
 } // namespace kiln

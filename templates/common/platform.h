@@ -153,11 +153,6 @@ template <class T> KILN_DEVICE T opaque_registers(T value) {
     return value;
   }
 }
-// Stores where nobody reads soon: the lines leave L2 before others (cache policy nt). `place` is a struct of one `value`, with its alignment.
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Waddress-of-packed-member" // the builtin takes the alignment of the member
-template <class Place, class T> KILN_DEVICE void store_streamed(Place& place, T value) { __builtin_nontemporal_store(value, &place.value); }
-#pragma clang diagnostic pop
 // A value that is computed here, and not where a branch behind needs it. Numbers of other sizes than 2 and 4 bytes stay as they are.
 template <class T> KILN_DEVICE T pin_computed(T value) {
   if constexpr (sizeof(T) % 4 == 0) {

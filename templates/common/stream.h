@@ -51,9 +51,8 @@ template <int element_bytes, class C> KILN_DEVICE C without_first(C chunk, u32 b
 } // namespace detail
 
 // A tensor of T seen from one lane: chunk c starts at base + lane_bytes + c * stride elements - centre_bytes.
-// In a partial chunk of a `ragged` tensor lanes may have some of their N elements; else they have all or none. `streamed`: what is stored
-// is not read again in this launch, nor soon.
-template <class T, int N, int stride, int centre_bytes, bool ragged, bool streamed = false> struct Stream {
+// In a partial chunk of a `ragged` tensor lanes may have some of their N elements; else they have all or none.
+template <class T, int N, int stride, int centre_bytes, bool ragged> struct Stream {
   using Element = __remove_cv(T);
   static constexpr int size = sizeof(T);
   static constexpr int alignment = ragged ? size : bytes_of<Element>(N);
@@ -79,7 +78,7 @@ template <class T, int N, int stride, int centre_bytes, bool ragged, bool stream
   }
   KILN_MEMBER Slot taken(Slot slot) const { return slot; }
   KILN_MEMBER void store(At at, Chunk<Element, N> chunk) const {
-    if (!at.partial || at.count == N) store_chunk<Element, N, alignment, streamed>(base, lane_bytes, offset(at.chunk), chunk);
+    if (!at.partial || at.count == N) store_chunk<Element, N, alignment>(base, lane_bytes, offset(at.chunk), chunk);
     else if constexpr (ragged) store_some(at, chunk);
   }
 
