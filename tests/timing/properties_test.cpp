@@ -122,6 +122,10 @@ timing::Record record_of(const SchedulePoint& point, const BuiltKernel& built, s
   return record_kernel(point.spec, built.source, built.object, sizes);
 }
 
+// By how much of its time a launch may be slower out of L2 than out of MALL, by chance. In 134 what is written lies in L2 until the launch
+// ends, and what is hit there drives none of it out (docs/timing_validation.md).
+double slower_out_of_l2(std::uint64_t seed) { return seed == 134 ? 0.005 : 0.0005; }
+
 void expect_properties(std::uint64_t seed) {
   const SchedulePoint point = schedule_point(seed);
   const std::string title = fmt::format("seed {} {}", seed, point.title);
@@ -133,12 +137,10 @@ void expect_properties(std::uint64_t seed) {
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
   for (const Simulation* s : {&cold, &mall, &l2}) expect_rates_held(*s, chip);
-  // What is left to chance, docs/timing_validation.md says why.
-  constexpr double chance = 1 - 0.0025, chance_of_l2 = 1 - 0.005;
-  CHECK(mall.nanoseconds >= l2.nanoseconds * chance_of_l2);
+  CHECK(mall.nanoseconds >= l2.nanoseconds * (1 - slower_out_of_l2(seed)));
   CHECK(cold.nanoseconds >= mall.nanoseconds);
   CHECK(cold.traffic.hbm * cold.xcds >= 0.9999 * read_once_bytes(record, cold.xcds));
-  CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds * chance);
+  CHECK(at(with_more_bytes(record), CacheState::cold).nanoseconds >= cold.nanoseconds);
   // If all waves begin at one time, only their numbers are others, and the order of events of one time. As launched, it also changes when
   // each begins.
   timing::Chip at_once = chip;
@@ -150,6 +152,7 @@ void expect_properties(std::uint64_t seed) {
   if (point.spec.dynamic_dims().empty()) return;
   const timing::Record less = record_of(point, built, 4), more = record_of(point, built, 16);
   const Simulation with_less = at(less, CacheState::cold), with_more = at(more, CacheState::cold);
+  constexpr double chance = 1 - 0.0025; // docs/timing_validation.md says what is left to it
   CHECK(cold.nanoseconds >= with_less.nanoseconds * chance);
   CHECK(with_more.nanoseconds >= cold.nanoseconds * chance);
 }
