@@ -147,7 +147,7 @@ private:
         if constexpr (config.crosses()) arrived = register_arrival(segment);
       });
       if constexpr (config.crosses()) values.pin();
-      if constexpr (config.publishes()) platform::schedule_barrier();
+      if constexpr (config.publishes()) platform::schedule_barrier(); // or LLVM waits for it in front of the last steps
       if constexpr (config.publishes()) arrived = platform::pin_computed(arrived); // no wait for it behind the loads of the next segment
       left -= segment.count;
       const Segment next = tiles_.after(segment, left);
