@@ -44,7 +44,7 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
   const double unpack = in_instruction || c.a.quantises ? quantise : unpack_slots(c, target, a) / 8 * converted + reorder;
   const int tiles = c.products * c.wave_tile_n() / 16;
   const double sums = 4.0 * c.row_tiles() * (tiles + 1); // of a group, times the scales of row and column
-  const double scales = 2.0 * gemm_scale_loads(c) / c.stages + (c.block_scaled() ? sums : 0);
+  const double scales = 2.0 * gemm_scale_loads(c, target) / c.stages + (c.block_scaled() ? sums : 0);
   const double through_lds = c.shares_rows()
                                  ? (c.row_tiles() + c.loaded_row_tiles()) * (c.loads + (c.a.plain() ? 0 : 1)) + 2 + 4.5 * c.b_loads()
                                  : 0;                                                 // a barrier, and lanes exchange words
@@ -88,11 +88,11 @@ int a_loads_a_line(const GemmConfig& c) { return std::max(1, line_bytes * c.b.bi
 
 // Bytes of L1's path that the loads of a wave and step take. A load of A beside narrower B has words of a row that do not follow each
 // other, and touches a half of a line for each; one of scales touches a half for each row.
-double step_register_bytes(const GemmConfig& c, double rows) {
+double step_register_bytes(const GemmConfig& c, const Target& target, double rows) {
   const int ratio = c.a.bits / c.b.bits;
   const double rows_of_load = c.is_matrix() ? std::min(16.0, rows) : 0, half = line_bytes / 2.0;
   const bool narrow_loads = c.b.word_scales() > 0 && c.is_matrix();
-  const double scales = narrow_loads ? static_cast<double>(gemm_scale_loads(c)) / c.stages * 16 * half : 0;
+  const double scales = narrow_loads ? static_cast<double>(gemm_scale_loads(c, target)) / c.stages * 16 * half : 0;
   return c.b_loads() * access_bytes + gemm_a_loads(c) * std::max(access_bytes, ratio * rows_of_load * half) + scales;
 }
 
@@ -281,7 +281,7 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   w.fill_bytes = again * steps * c.b_loads() * c.column_waves() * access_bytes + a_again * a_bytes;
   // A line has the scales of a row for many steps: where L1 loses it, each step asks for it anew.
   if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
-  w.register_bytes = turns.loaded * c.column_waves() * step_register_bytes(c, rows);
+  w.register_bytes = turns.loaded * c.column_waves() * step_register_bytes(c, target, rows);
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
   w.near_lost = first_waits * rows_lost_by_l2(c, turns, w.far_bytes, chip);
   w.stage_share = 1 / std::min<double>(c.stages, turns.added);

@@ -64,12 +64,12 @@ bool has_loop(const GemmConfig& c) {
 bool has_dot(DType type, const Target& target) { return type == f16 || type == DType::i8 || (type == bf16 && target.has_dot2_bf16()); }
 
 // The steady state of a schedule without producers: a turn of the ring.
-void promise_ring(Promises& p, const GemmConfig& c, bool has_dot) {
+void promise_ring(Promises& p, const GemmConfig& c, bool has_dot, const Target& target) {
   const char* const multiplies = c.is_matrix() ? "v_mfma_" : c.method == GemmMethod::sparse ? "v_smfmac_" : has_dot ? "v_dot" : "v_fma";
   if (c.method != GemmMethod::dot) p.required.emplace_back(multiplies);
   p.in_loops_with = multiplies;
   if (has_loop(c)) p.min_loops = 1;
-  const int words = c.b_loads() + gemm_a_loads(c), scales = gemm_scale_loads(c);
+  const int words = c.b_loads() + gemm_a_loads(c), scales = gemm_scale_loads(c, target);
   p.loop_loads = {.min_bytes = 16, .exceptions = count(scales), .at_least = count(c.stages * words)};
   if (scales > 0) p.loop_loads.excepted = c.b.encoding == Encoding::int4 ? "scales and zero points" : "scales";
   if (c.staged) p.loop_lds = {.min_bytes = 16, .at_least = count(c.stages * c.row_tiles() * c.loads)};
@@ -101,14 +101,14 @@ int turns_outside(const GemmConfig& c) {
 
 // Loads of less than 16 bytes outside of the loop: scales; the epilogue's operands, for each chunk of C; parts of other workgroups; lines
 // of A that are asked for ahead, of as many XCDs on all architectures.
-int narrow_outside(const Plan& plan, const GemmConfig& c, const machine::Chip& chip) {
+int narrow_outside(const Plan& plan, const GemmConfig& c, const Target& target) {
   const auto operands = static_cast<int>(std::ranges::count(plan.body.tensors, false, &TensorPlan::output));
   const int numbers = c.lane_numbers();
   int finish = operands * c.chunks() * (c.n < c.vec ? c.vec : 1);
   if (c.publishes()) finish += 1 + c.parts_at_a_time() * numbers;
   if (c.splits() && c.atomics) finish += numbers;
   const int copies = c.has_producers() ? 3 : 1; // of what finishes a tile: each kind of wave has its own
-  return turns_outside(c) * gemm_scale_loads(c) + copies * (finish + c.rows_ahead_loads(chip.xcds));
+  return turns_outside(c) * gemm_scale_loads(c, target) + copies * (finish + c.rows_ahead_loads(target.chip().xcds));
 }
 
 } // namespace
@@ -119,9 +119,8 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   if (c.waves > simds_per_cu || c.shares_rows())
     p.max_vgprs = vgprs_of_wave(std::max(c.waves, 2 * simds_per_cu)); // shared: two workgroups a CU
   p.max_lds_bytes = c.lds_bytes();
-  p.loads_outside_loops = {.min_bytes = 16,
-                           .exceptions = count(narrow_outside(plan, c, target.chip())),
-                           .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
+  p.loads_outside_loops = {
+      .min_bytes = 16, .exceptions = count(narrow_outside(plan, c, target)), .at_least = count(c.stages * (c.b_loads() + gemm_a_loads(c)))};
   if (c.a.norm_parts > 0) // parts of the sums of squares, and what they are scaled by: templates/gemm/norm_of_rows.h
     p.loads_outside_loops.exceptions += count(ceil_div(c.rows, c.waves) * ceil_div(c.a.norm_parts, wave_size) + 1);
   if (c.a.quantises && c.a.norm_parts == 0) p.loads_outside_loops.at_least += 1; // largest magnitudes of rows
@@ -142,7 +141,7 @@ Promises Gemm::promises(const Plan& plan, const Config& c, const Target& target)
   p.no_findings = {"HAZ002:info"}; // infos are what LLVM's table has alone: compiled code keeps it
   limit_to_waves_per_eu(p, c.waves_per_eu);
   if (c.has_producers()) promise_producers(p, c);
-  else promise_ring(p, c, has_dot(plan.products.front().a.memory.dtype(), target));
+  else promise_ring(p, c, has_dot(plan.products.front().a.memory.dtype(), target), target);
   return p;
 }
 

@@ -66,6 +66,11 @@ int gemm_scale_loads(const GemmConfig& c) {
   return c.stages * (rows + c.products) * (c.method == GemmMethod::dot ? c.loads : 1);
 }
 
+// A scaled matrix instruction takes one scale for the two loads that bring 32 numbers of 8 bits (templates/gemm/operands/mx.h).
+int gemm_scale_loads(const GemmConfig& c, const Target& target) {
+  return gemm_scale_loads(c) / (c.a.mx() && c.b.bits == 8 && target.has_scaled_mfma() ? 2 : 1);
+}
+
 int gemm_vgprs(const GemmConfig& c) { return std::max(ring_vgprs(c), loaded_vgprs(c)) + accumulator_vgprs(c); }
 
 bool fits_registers(const GemmConfig& c) {

@@ -4,6 +4,7 @@
 // fail when a limit is too high: their kernels spill, or copy loaded values to AGPRs and drain the ring, which breaks the promises.
 // To fit the model to another LLVM, run 500 of them.
 #pragma once
+#include "gen/plan/target.h"
 #include "templates/gemm_config.h"
 
 namespace kiln {
@@ -11,8 +12,9 @@ namespace kiln {
 // 16-byte loads of A that a lane makes in a step.
 int gemm_a_loads(const GemmConfig& config);
 
-// Loads of scales and zero points that a lane makes in a turn of the ring, each of less than 16 bytes.
+// Loads of scales and zero points that a lane makes in a turn of the ring, each of less than 16 bytes: at most, on any target, and on one.
 int gemm_scale_loads(const GemmConfig& config);
+int gemm_scale_loads(const GemmConfig& config, const Target& target);
 
 // VGPRs and AGPRs that the ring and the accumulators of a wave take.
 int gemm_vgprs(const GemmConfig& config);
