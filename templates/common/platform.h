@@ -153,6 +153,8 @@ template <class T> KILN_DEVICE T opaque_registers(T value) {
     return value;
   }
 }
+// Ends the life of a value in VGPRs that is not used any more, where the compiler cannot tell.
+template <class T> KILN_DEVICE void forget(T& value) { asm("" : "=v"(value)); }
 // A value that is computed here, and not where a branch behind needs it. Numbers of other sizes than 2 and 4 bytes stay as they are.
 template <class T> KILN_DEVICE T pin_computed(T value) {
   if constexpr (sizeof(T) % 4 == 0) {

@@ -41,12 +41,9 @@ public:
       scales_.load(operands_.scales, 0);
       platform::schedule_barrier();
     }
-    // No branch behind loads of scales: LLVM would move those loads behind it.
-    if (!partial_turns || (!config.wide_scales() && count_ >= config.stages)) {
-      load_turn(0);
-    } else {
-      load_turn(0, count_ ? count_ - 1 : 0);
-    }
+    // No branch for whole turns: behind it LLVM waits for all loads where one of those in front is needed, and moves loads of scales behind it.
+    if constexpr (partial_turns) load_turn(0, count_ ? count_ - 1 : 0);
+    else load_turn(0);
   }
 
   // Multiplies a slot first and then reloads it, with barriers for LLVM's scheduler between: no other order keeps the whole ring in
@@ -97,6 +94,9 @@ public:
       for (int i = 0; i < config.stages - 1; ++i)
         if (static_cast<u32>(i) < left) add_last(i, true);
     }
+    if constexpr (config.crosses() && Operands::whole_lines)
+#pragma unroll
+      for (Slot& slot : ring_) slot.forget();
   }
 
   KILN_MEMBER void to_lds(f32* tile, int round) const { sums_.to_lds(tile, round); }

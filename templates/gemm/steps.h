@@ -184,6 +184,11 @@ template <GemmConfig config, class A, class B> struct GemmSlot {
   KILN_MEMBER void arrange_a(int row) {
     if constexpr (Operands::whole_lines) exchange(a[row]);
   }
+  // Until the next load. Else LLVM keeps what lanes exchanged beside what was loaded, for a segment that may follow.
+  KILN_MEMBER void forget() {
+    for_each<config.products, Operands::b_rows, config.loads>([&](int p, int i, int u) KILN_LAMBDA { platform::forget(b[p][i][u]); });
+    for_each<Operands::a_rows, config.loads * Operands::ratio>([&](int i, int w) KILN_LAMBDA { platform::forget(a[i][w]); });
+  }
   // The rows of A of a step, from LDS.
   KILN_MEMBER void take_a(const Operands& from, u32 step) {
 #pragma unroll

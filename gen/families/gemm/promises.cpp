@@ -92,11 +92,11 @@ void promise_ring(Promises& p, const GemmConfig& c, bool has_dot, const Target& 
   }
 }
 
-// Turns of the ring in the code outside of the loop: the first one, twice if it may be partial, again where tiles follow each other; the
-// last but one, if it may be partial; and one of a loop that is taken once, which LLVM may make straight code.
+// Turns of the ring in the code outside of the loop: the first one, again where tiles follow each other; the last but one, if it may be
+// partial; and one of a loop that is taken once, which LLVM may make straight code.
 int turns_outside(const GemmConfig& c) {
   const bool partial = c.crosses() || c.steps() / c.workgroups % (c.step_waves() * c.stages) != 0;
-  return (partial && !c.wide_scales() ? 2 : 1) * (c.crosses() ? 2 : 1) + (partial ? 1 : 0) + (has_loop(c) ? 0 : 1);
+  return (c.crosses() ? 2 : 1) + (partial ? 1 : 0) + (has_loop(c) ? 0 : 1);
 }
 
 // Loads of less than 16 bytes outside of the loop: scales; the epilogue's operands, for each chunk of C; parts of other workgroups; lines
