@@ -42,8 +42,12 @@ public:
       platform::schedule_barrier();
     }
     // No branch for whole turns: behind it LLVM waits for all loads where one of those in front is needed, and moves loads of scales behind it.
-    if constexpr (partial_turns) load_turn(0, count_ ? count_ - 1 : 0);
-    else load_turn(0);
+    const u32 last = count_ ? count_ - 1 : 0;
+#pragma unroll
+    for (int i = 0; i < config.stages; ++i) {
+      ring_[i].load(operands_, partial_turns ? smaller(i, last) : i);
+      platform::schedule_barrier();
+    }
   }
 
   // Multiplies a slot first and then reloads it, with barriers for LLVM's scheduler between: no other order keeps the whole ring in
@@ -106,21 +110,6 @@ public:
   KILN_MEMBER void take_factors(const f32* factors) { sums_.take_factors(factors); }
 
 private:
-  KILN_MEMBER void load_turn(int first) {
-#pragma unroll
-    for (int i = 0; i < config.stages; ++i) {
-      ring_[i].load(operands_, first + i);
-      platform::schedule_barrier();
-    }
-  }
-  KILN_MEMBER void load_turn(int first, u32 last) {
-#pragma unroll
-    for (int i = 0; i < config.stages; ++i) {
-      ring_[i].load(operands_, smaller(first + i, last));
-      platform::schedule_barrier();
-    }
-  }
-
   KILN_MEMBER void next_turn() {
     operands_.advance(config.stages);
     left_in_tile_ -= config.stages;
