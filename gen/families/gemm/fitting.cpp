@@ -91,6 +91,13 @@ GemmConfig with_ring(GemmConfig c) {
   return best;
 }
 
+std::optional<GemmConfig> with_shorter_ring(GemmConfig c) {
+  const long long most = wave_steps(c);
+  while (--c.stages > 1)
+    if (wave_steps(c) < most) return c;
+  return std::nullopt;
+}
+
 GemmConfig with_vec(GemmConfig c) {
   const auto each = static_cast<unsigned>(std::max(1, c.rows * c.tile_n / c.threads()));
   // Which products the compiler contracts with sums may follow from vec: batch-invariant epilogues have one for all rows, that of few.

@@ -67,6 +67,20 @@ std::string why(const GemmConfig& c, const Target& target) {
                      c.stages * c.b_loads() * c.waves, sums);
 }
 
+// The config's ring, or a shorter one that the cost model has quicker: one that has more in flight may leave a wave more steps.
+GemmConfig with_quickest_ring(const GemmConfig& config, const Plan& plan, const Target& target) {
+  const auto cost = [&](const GemmConfig& c) {
+    double sum = 0;
+    for (const RunTimeSizes& sizes : nominal_sizes(plan))
+      sum += std::log(cost_of(Gemm::demand(plan, c, target, sizes), target.chip()).total());
+    return sum;
+  };
+  GemmConfig best = config;
+  for (std::optional<GemmConfig> ring = with_shorter_ring(config); ring; ring = with_shorter_ring(*ring))
+    if (cost(*ring) < cost(best)) best = *ring;
+  return best;
+}
+
 } // namespace
 
 double gemm_balance(const GemmConfig& c, const Target& target) {
@@ -95,7 +109,7 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
     }
     if (why_invalid(c) || c.lds_bytes() > target.lds_bytes() || (!fits_registers(c) && !narrowest)) return;
     if (c.loads > planned.loads && c.stages == 1 && c.steps() > c.workgroups * c.waves) return; // nothing is in flight while a step is used
-    if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
+    if (c = with_quickest_ring(c, plan, target); std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
   };
   const auto add = [&](Config c, bool narrowest) {
     add_one(c, narrowest);

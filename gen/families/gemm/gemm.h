@@ -136,6 +136,8 @@ Demand demand_of_rows(const GemmConfig& config, double rows, DType a, const Targ
 // Fields that follow from others, as far as registers, vmcnt and LDS allow.
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
 GemmConfig with_ring(GemmConfig config);
+// The longest shorter ring that leaves the wave with the most steps fewer of them, although less is in flight.
+std::optional<GemmConfig> with_shorter_ring(GemmConfig config);
 // The widest vector of the epilogue that divides n and gives every lane some of a tile.
 GemmConfig with_vec(GemmConfig config);
 // As many workgroups as CUs, but each with a step for every wave at least.
