@@ -6,7 +6,7 @@
 namespace kiln {
 
 // As record_kernel and timing::predict do. A launch that is too long to record, or too large for this machine's memory, is extrapolated
-// from two smaller ones, if its run-time sizes allow such; the prediction says so. Throws as they do.
+// from two smaller ones, with experts from one, if its run-time sizes allow such; the prediction says so. Throws as they do.
 timing::Prediction predict_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
                                   const std::map<std::string, std::int64_t>& sizes, const timing::Chip& chip,
                                   const timing::PredictOptions& options);

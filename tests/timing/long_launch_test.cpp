@@ -29,6 +29,23 @@ TEST_CASE("a launch that is too long is extrapolated from smaller ones") {
   CHECK_THROWS_AS(predicted(32, 1000), timing::TooLong);
 }
 
+// 2 tokens have 16 experts, 32 all 64 of them: by tokens the launch would be four times as long.
+TEST_CASE("a launch with experts is extrapolated by the matrices that it streams") {
+  const Target to = target("mi300x");
+  CatalogOptions o;
+  o.dtype = bf16, o.m = 32, o.n = 1024, o.k = 1024;
+  const KernelSpec spec = catalog_spec("grouped_gemm", o);
+  const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()));
+  const auto predicted = [&](std::uint64_t max_steps) {
+    return predict_kernel(spec, built.source, built.object, {{"m", 32}}, to.chip(), {.changes = false, .max_steps = max_steps});
+  };
+  const timing::Prediction whole = predicted(timing::max_recorded_steps), part = predicted(2'000'000);
+  CHECK(whole.extrapolated.empty());
+  CHECK(part.extrapolated.find("a launch of size") != std::string::npos);
+  CHECK(part.microseconds == doctest::Approx(whole.microseconds).epsilon(0.2));
+  CHECK(part.bytes == doctest::Approx(whole.bytes).epsilon(0.2));
+}
+
 TEST_CASE("workgroups that stand for those of other XCDs, and wait for each other in a circle, go on") {
   const Target to = target("mi300x");
   CatalogOptions o;
