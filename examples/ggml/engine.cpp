@@ -2,6 +2,7 @@
 #include "examples/ggml/engine.h"
 #include "examples/ggml/operations/operations.h"
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -36,7 +37,14 @@ Settings settings_of_process() {
   const auto value = [](const char* name) { return std::string_view(std::getenv(name) ? std::getenv(name) : ""); };
   settings.explain = value("KILN_GGML_EXPLAIN") == "1";
   settings.fuse = value("KILN_GGML_FUSE") != "0";
-  if (const auto memory = value("KILN_GGML_MEMORY_MB"); !memory.empty()) settings.memory = std::strtoull(memory.data(), nullptr, 10) << 20;
+  if (const auto memory = value("KILN_GGML_MEMORY_MB"); !memory.empty()) {
+    std::uint32_t mib = 0;
+    const char* const end = memory.data() + memory.size();
+    if (const auto [stop, error] = std::from_chars(memory.data(), end, mib); stop != end || error != std::errc())
+      throw kiln::UserError("KILN_GGML_MEMORY_MB", fmt::format("\"{}\" is not a number of MiB", memory),
+                            "give one from 0 to 4294967295, or unset it for 65536");
+    settings.memory = std::uint64_t{mib} << 20;
+  }
   return settings;
 }
 

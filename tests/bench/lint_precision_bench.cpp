@@ -5,6 +5,7 @@
 //
 // --sample N takes N of the files, the same for the same seed (15). --show N prints up to N findings of each rule and severity to be
 // read, from kernels that are as far apart as there are.
+#include "gen/spec/characters.h"
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/error.h"
 #include "isa_checks/input/inputs.h"
@@ -39,8 +40,9 @@ Options parse(int argc, char** argv) {
       options.paths.push_back(word);
       continue;
     }
-    if (i + 1 == argc) throw Error(word, "it wants a number", "see the head of tests/bench/lint_precision_bench.cpp");
-    const auto value = std::strtoull(argv[++i], nullptr, 10);
+    std::uint64_t value = 0;
+    if (i + 1 == argc || !kiln::read_whole(argv[++i], value))
+      throw Error(word, "it wants a number from 0 on", "see the head of tests/bench/lint_precision_bench.cpp");
     if (word == "--sample") options.sample = value;
     else if (word == "--seed") options.seed = value;
     else if (word == "--show") options.show = value;

@@ -76,6 +76,14 @@ TEST_CASE("elements of permuted and repeated tensors") {
   CHECK(dense_view(nullptr, kiln::f32, {5, 2, 3, 1}).is_dense());
 }
 
+TEST_CASE("a size of memory that is no number is refused") {
+  for (const char* const wrong : {"2G", "-1", " 2", "4294967296"}) {
+    setenv("KILN_GGML_MEMORY_MB", wrong, 1);
+    CHECK_THROWS_AS(settings_of_process(), kiln::UserError);
+  }
+  unsetenv("KILN_GGML_MEMORY_MB");
+}
+
 TEST_CASE("a buffer beyond the device's memory is ggml's own error path, and nothing is lost") {
   setenv("KILN_GGML_MEMORY_MB", "2", 1);
   Engine engine(kiln::Device::emulated("gfx942"));
