@@ -182,6 +182,19 @@ struct GemmConfig {
   }
   // Whether some workgroup gets a part of a tile, so that partial sums have to meet.
   constexpr bool splits() const { return !whole_tiles() && (by_expert() || steps() % workgroups != 0 || steps() / workgroups % steps_per_tile() != 0); }
+  // With experts: into how many parts a tile is cut at most. More take longer to be collected than they save (docs/moe.md#few-tokens).
+  constexpr int max_tile_parts() const {
+    const int pay = steps_per_tile() < 128 ? 4 : 8;
+    return pay < steps_per_tile() ? pay : steps_per_tile();
+  }
+  constexpr bool cuts_tiles() const { return by_expert() && splits() && max_tile_parts() > 1; }
+  // Into how many whole parts each of `items` tiles is cut: as many as there are workgroups for, since runs that cross tiles finish two. 0: there
+  // are more tiles than workgroups, or none.
+  constexpr unsigned parts_of(unsigned items) const {
+    const unsigned all = static_cast<unsigned>(workgroups), most = static_cast<unsigned>(max_tile_parts());
+    if (items == 0 || items > all) return 0;
+    return all / items < most ? all / items : most;
+  }
   // Chunks of `vec` elements that a lane has of a finished tile.
   constexpr int chunks_per_row() const { return tile_n / vec; }
   constexpr int chunks() const { return shares_rows() ? row_tiles() * wave_tile_n() / 16 : ceil_div(rows * chunks_per_row(), threads()); }

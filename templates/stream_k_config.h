@@ -54,6 +54,26 @@ struct ActiveRuns {
   }
 };
 
+// Items of `item_steps` steps each, of which every one is cut into `parts`, a workgroup each, and the other workgroups have none. With 0 parts
+// StepRuns, for there are more items than workgroups.
+template <unsigned workgroups, unsigned long long max_steps, unsigned item_steps> struct PartRuns {
+  using Equal = StepRuns<workgroups, max_steps>;
+  unsigned steps, parts;
+
+  constexpr unsigned groups() const { return parts != 0 ? steps / item_steps * parts : workgroups; }
+  constexpr unsigned first_step(unsigned group) const {
+    if (parts == 0) return Equal{steps}.first_step(group);
+    const unsigned step = group * item_steps / parts;
+    return step < steps ? step : steps;
+  }
+  constexpr unsigned group_of(unsigned step) const {
+    if (parts == 0) return Equal{steps}.group_of(step);
+    const unsigned item = step / item_steps;
+    return item * parts + ((step - item * item_steps + 1) * parts - 1) / item_steps;
+  }
+  constexpr unsigned group_of(unsigned step, unsigned near) const { return parts == 0 ? Equal{steps}.group_of(step, near) : group_of(step); }
+};
+
 // What the workgroups keep: a counter for the item that goes on behind each one's run, the generation of each one's last launch, `counters` of
 // the caller's own; and `places` a workgroup for parts of `numbers` numbers, each beside its generation.
 struct StreamKSpace {

@@ -16,6 +16,7 @@ template <GemmConfig config> class GemmTiles<config, true> {
   static constexpr u32 tile_steps = config.steps_per_tile(), columns = config.tiles();
 
 public:
+  using Runs = Either<config.cuts_tiles(), PartRuns<config.workgroups, config.steps(), tile_steps>, StepRuns<config.workgroups, config.steps(), config.run_unit()>>;
   // `tile` counts columns.
   struct Segment : GemmSegment {
     u32 block;
@@ -25,7 +26,12 @@ public:
   KILN_MEMBER GemmTiles(u32 tokens, SortedPairs pairs) : weights_(pairs.weights), tokens_(tokens), blocks_(list(pairs)) {}
 
   KILN_MEMBER u32 blocks() const { return blocks_; }
-  KILN_MEMBER u32 steps() const { return blocks_ * (columns * tile_steps); }
+  KILN_MEMBER Runs runs() const {
+    const u32 items = blocks_ * columns, steps = items * tile_steps;
+    if constexpr (config.cuts_tiles()) return {steps, platform::uniform(config.parts_of(items))};
+    else return {steps};
+  }
+  KILN_DEVICE u32 run_of(u32 block, const Runs& runs) { return block < runs.groups() ? workgroup_in_order(block, runs.groups()) : block; }
   template <class Steps> KILN_MEMBER void start(Steps& steps, u32 wave, const void*) const { steps.work_as(wave); }
   template <class Stream> KILN_MEMBER Segment first(const Stream& stream, u32 left) const {
     const u32 step = stream.first_step(), tile = step / tile_steps, at = step - tile * tile_steps, column = tile / blocks_;

@@ -2,6 +2,7 @@
 #pragma once
 #include "gemm/segment.h"
 #include "gemm_config.h"
+#include "stream_k_config.h"
 
 namespace kiln {
 
@@ -12,10 +13,13 @@ struct TilePlace {
 
 template <GemmConfig config, bool by_expert = config.by_expert()> struct GemmTiles {
   using Segment = GemmSegment;
+  using Runs = StepRuns<config.workgroups, config.steps(), config.run_unit()>;
   static constexpr u32 tile_steps = config.steps_per_tile();
   u32 rows;
 
-  KILN_DEVICE u32 steps() { return config.steps(); }
+  KILN_DEVICE Runs runs() { return {config.steps()}; }
+  // The run of a workgroup.
+  KILN_DEVICE u32 run_of(u32 block, const Runs&) { return workgroup_in_order(block, config.workgroups); }
   template <class Steps> KILN_MEMBER void start(Steps& steps, u32 wave, const void* a_scale) const { steps.start(rows, wave, a_scale); }
   // The first segment of a workgroup that has `left` steps, and the one behind another.
   template <class Stream> KILN_DEVICE Segment first(const Stream& stream, u32 left) {

@@ -19,8 +19,8 @@ template <GemmConfig config, class A, class B> class Gemm {
   static_assert(config.a.bits == gemm_bits<A> && config.b.bits == gemm_bits<B>);
   using Parts = TileParts<config>;
   using Part = typename Parts::Part;
-  using Runs = StepRuns<config.workgroups, config.steps(), config.run_unit()>;
   using Tiles = GemmTiles<config>;
+  using Runs = typename Tiles::Runs;
   using Segment = typename Tiles::Segment;
   static constexpr u32 tile_steps = config.steps_per_tile();
 
@@ -67,8 +67,9 @@ public:
 
 private:
   KILN_MEMBER Gemm(const A* a, u32 rows, void* workspace, const void* a_scale, Tiles tiles, u32 block)
-      : a_(a), a_scale_(a_scale), rows_(rows), block_(block), tiles_(tiles), stream_(workspace, workgroup_in_order<config.workgroups>(block), Runs{tiles.steps()}),
-        workspace_(static_cast<char*>(workspace)) {}
+      : Gemm(a, rows, workspace, a_scale, tiles, block, tiles.runs()) {}
+  KILN_MEMBER Gemm(const A* a, u32 rows, void* workspace, const void* a_scale, Tiles tiles, u32 block, Runs runs)
+      : a_(a), a_scale_(a_scale), rows_(rows), block_(block), tiles_(tiles), stream_(workspace, Tiles::run_of(block, runs), runs), workspace_(static_cast<char*>(workspace)) {}
   static KILN_MEMBER typename Parts::Lds& lds() { return Parts::lds(); }
 
   template <class Operands, class Epilogue, class... Bs> KILN_MEMBER void run_with(Operands operands, Epilogue epilogue, Bs... b) {
@@ -89,7 +90,7 @@ private:
 
   // The tile of a block of rows that a workgroup has with method shared_rows. Blocks of the same columns are neighbours.
   template <class Operands, class Epilogue, class... Bs> KILN_MEMBER void run_one_tile(const Operands& operands, Epilogue& epilogue, Bs... b) {
-    const u32 nth = workgroup_in_order<config.workgroups>(block_), tile = nth / config.row_blocks;
+    const u32 nth = workgroup_in_order(block_, config.workgroups), tile = nth / config.row_blocks;
     const u32 first = nth % config.row_blocks * config.row_tiles() * 16;
     using Ahead = Either<(config.rows_ahead_loads(xcds) > 0), RowsAhead<config>, NoRowsAhead>;
     const auto rows_ahead = Ahead::load(a_, rows_, block_);

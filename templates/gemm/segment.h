@@ -16,9 +16,9 @@ struct RowsInOrder {
   KILN_MEMBER u32 operator()(u32 row) const { return row < count ? row : count - 1; }
 };
 
-// Workgroups go to the XCDs in turn. The number of `block` when those of an XCD are neighbours, so that its L2 shares their A.
-template <int workgroups> KILN_DEVICE u32 workgroup_in_order(u32 block = platform::block_x()) {
-  constexpr u32 each = workgroups / xcds, extra = workgroups % xcds;
+// Workgroups go to the XCDs in turn. The number of `block`, of so many, when those of an XCD are neighbours, so that its L2 shares their A.
+KILN_DEVICE u32 workgroup_in_order(u32 block, u32 workgroups) {
+  const u32 each = workgroups / xcds, extra = workgroups % xcds;
   const u32 xcd = block % xcds, nth = block / xcds;
   return xcd * each + smaller(xcd, extra) + nth;
 }

@@ -240,7 +240,8 @@ TEST_CASE("schedules that are not batch-invariant are named so, and give other b
   CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, any, 1).find("differ") != std::string::npos);
   CHECK(difference({.name = "", .spec = rows, .bounds = {0, 8}, .sizes = {8, 8, 8, 8, 8}}, wanted, 1).empty());
 
-  Case experts = product("grouped_gemm", {.dtype = bf16, .top = 2, .n = 64, .k = 512, .experts = 6});
+  Case experts =
+      product("grouped_gemm", {.dtype = bf16, .top = 2, .n = 1024, .k = 512, .experts = 6}); // fewer experts, more parts of a tile
   experts.spec = [of_catalog = experts.spec](std::int64_t bound) { // in f32: rounding to bf16 hides most of the differences
     return KernelSpec("sums").output("y", f32, of_catalog(bound).outputs().front().value.operands().front());
   };

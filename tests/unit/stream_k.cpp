@@ -54,6 +54,23 @@ void check_active_runs(unsigned steps, unsigned active) {
   CHECK(held == active);
 }
 
+// Items of 24 steps, whole parts of each.
+void check_part_runs(unsigned items, unsigned parts) {
+  constexpr unsigned item = 24, workgroups = 304;
+  CAPTURE(items);
+  CAPTURE(parts);
+  const PartRuns<workgroups, 0xffffffffull, item> runs{items * item, parts};
+  REQUIRE(runs.groups() == items * parts);
+  bool holds = true;
+  for (unsigned group = 0; group < items * parts; ++group) {
+    const unsigned first = runs.first_step(group), end = runs.first_step(group + 1);
+    holds &= first == group / parts * item + group % parts * item / parts && end > first;
+    for (unsigned step = first; step < end; ++step) holds &= runs.group_of(step) == group && runs.group_of(step, 0) == group;
+  }
+  CHECK(holds);
+  for (const unsigned idle : {items * parts, workgroups}) CHECK(runs.first_step(idle) == runs.steps);
+}
+
 } // namespace
 
 TEST_CASE("stream-K: runs of steps of as many workgroups as are active, and back") {
@@ -103,4 +120,16 @@ TEST_CASE("short items of attention are whole, long ones are cut into about the 
   CHECK(active(64, 128) == 256);
   CHECK(active(1, 1024) == 256);
   CHECK(active(0, 16) == 1);
+}
+
+TEST_CASE("stream-K: whole parts of items, and the workgroups that have none") {
+  for (unsigned parts = 1; parts <= 8; ++parts)
+    for (const unsigned items : {1U, 2U, 7U, 304 / parts}) check_part_runs(items, parts);
+}
+
+TEST_CASE("stream-K: runs go on from item to item where there are more items than workgroups") {
+  const PartRuns<304, 0xffffffffull, 24> runs{24 * 400, 0};
+  const StepRuns<304, 0xffffffffull> equal{24 * 400};
+  CHECK(runs.groups() == 304);
+  for (unsigned group = 0; group <= 304; ++group) CHECK(runs.first_step(group) == equal.first_step(group));
 }

@@ -26,11 +26,20 @@ std::string why_by_expert(const GemmConfig& c, const Target& target) {
       c.stages * c.b_loads() * c.waves);
 }
 
+// As many as can have parts of tiles; where tiles are not cut, as many as a product with the likely blocks has.
+int workgroups_by_expert(const GemmConfig& c, int cus) {
+  if (c.cuts_tiles()) return static_cast<int>(std::min<long long>(cus, 1LL * c.max_tile_parts() * c.tiles() * c.blocks()));
+  return c.batch_invariant ? workgroups_of_parts(as_one_product(c), 1, cus) : with_workgroups(as_one_product(c), cus).workgroups;
+}
+
 } // namespace
 
 GemmConfig as_one_product(GemmConfig c) {
+  const bool cuts = c.cuts_tiles();
   c.n = static_cast<int>(std::min<long long>(1 << 24, static_cast<long long>(c.n) * likely_blocks(c)));
   c.experts = {};
+  if (const auto parts = static_cast<int>(cuts ? c.parts_of(static_cast<unsigned>(c.tiles())) : 0); parts != 0)
+    c.workgroups = parts * c.tiles();
   return c;
 }
 
@@ -57,12 +66,10 @@ std::vector<Candidate<GemmConfig>> candidates_by_expert(const Plan& plan, const 
     GemmConfig c = planned_config(plan, target);
     c.rows = rows_of_block(c.experts);
     c.tile_n = std::max(16, columns / c.products);
-    GemmConfig one = with_workgroups(as_one_product(c), target.compute_units());
-    if (c.batch_invariant) one.workgroups = workgroups_of_parts(one, 1, target.compute_units());
-    one = with_ring(one);
-    c.workgroups = one.workgroups;
-    c.stages = one.stages;
+    c.workgroups = workgroups_by_expert(c, target.compute_units());
+    c.stages = with_ring(as_one_product(c)).stages;
     c = with_vec(c);
+    if (std::ranges::find(result, c, &Candidate<GemmConfig>::config) != result.end()) continue;
     if (columns == 16 || (!why_invalid(c) && c.lds_bytes() <= target.lds_bytes() && fits_registers(c)))
       result.push_back({c, why_by_expert(c, target)});
   }
