@@ -97,7 +97,7 @@ void add_quantised(std::vector<ContractCase>& cases, const Target& to) {
   const Alterations fp8 = joined({{"required v_mfma_", no_fp8_matrix(to.has_scaled_mfma())}}, of_ring(to));
   const Alterations few = {{"no_spills", few_registers("amdgpu_num_vgpr(12)")}},
                     staged = joined(joined({{"loop_lds", narrow_rows()}}, few), fp8);
-  cases.push_back({"gemm staged", catalog_spec("gemm_dynamic_quant", {.fp8 = to.fp8()}), {}, staged});
+  cases.push_back({"gemm staged", catalog_spec("gemm_dynamic_quant", {.fp8 = to.fp8()}), {"waves=4"}, staged});
   cases.push_back({"gemm normed", KernelSpec("normed").output("c", f32, normed_product(to)), {}, staged});
   cases.push_back({"gemm block scaled", catalog_spec("gemm_block_scaled", {.fp8 = to.fp8()}), {}, joined(few, fp8)});
   cases.push_back({"gemm w8", catalog_spec("gemm_w8a16", {.fp8 = to.fp8(), .k = 16384}), {}, of_ring(to)});

@@ -101,7 +101,7 @@ TEST_CASE("each further few parts of a tile cost a trip to MALL, and the instruc
   CHECK(round < 3 * trip);
 }
 
-// Of 16 steps four waves have four each. With three in flight, which registers allow, one would have six.
+// Four waves have four of 16 steps each. With three in flight, which registers allow, one would have six.
 TEST_CASE("a ring that leaves a wave more steps than the others gives way to a shorter one") {
   const GemmConfig c = four_bits(target("gfx950"), bf16, 32, 13312, 2048).front();
   REQUIRE_FALSE(c.splits());

@@ -45,6 +45,21 @@ bool takes_dots(const Plan& plan, const Target& target) { return plan.products.f
 // Whether the target multiplies what waves share: numbers of MX formats only with their scales, or each wave would convert all rows.
 bool shares_rows_on(const GemmConfig& c, const Target& target) { return !c.a.mx() || target.has_scaled_mfma(); }
 
+// One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
+std::vector<GemmConfig> dot_configs(const GemmConfig& planned, const Plan& plan, const Target& target) {
+  std::vector<GemmConfig> configs;
+  if (planned.batch_invariant || planned.rows != 1 || planned.a.bits != 16 || planned.b.bits != 16 || planned.rows_at_end ||
+      planned.epilogue_group != 0 || !takes_dots(plan, target))
+    return configs;
+  GemmConfig c = planned;
+  c.tile_n = narrowest_tile;
+  for (const int workgroups : workgroup_counts(c, target.compute_units())) {
+    configs.push_back(with_method(c, GemmMethod::dot, target));
+    configs.back().workgroups = workgroups;
+  }
+  return configs;
+}
+
 // Method shared_rows, with blocks of 32 to 64 rows: from so many rows on A is what a CU mostly reads, if each wave reads all of it. Those
 // of MX formats have scales beside them, each a line of its own.
 std::vector<GemmConfig> shared_configs(const GemmConfig& planned, const Target& target) {
@@ -113,8 +128,12 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
   };
   const auto add = [&](Config c, bool narrowest) {
     add_one(c, narrowest);
-    c.staged = c.a.quantises; // in LDS, if that has room
-    if (c.staged) add_one(c, false);
+    if (!c.a.quantises) return;
+    Config staged = c, wide = c;
+    staged.staged = true; // in LDS, if that has room
+    add_one(staged, false);
+    wide.waves = 2 * simds_per_cu; // quantising a step is a chain of instructions: a SIMD's second wave issues meanwhile
+    if (!c.batch_invariant) add_one(wide, false);
   };
   // Loads of 64 bytes of a row, or of two halves of a line behind each other, which no cache has to keep in between.
   for (const int loads : {planned.loads, planned.batch_invariant ? planned.loads : 2})
@@ -127,18 +146,8 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
         add(c, columns == 16);
       }
     }
-  // One row of 16-bit numbers: a dot instruction does as much as a tile of 16 x 16 of which one row is used, and its loads are whole lines.
-  const bool dots = !planned.batch_invariant && planned.rows == 1 && planned.a.bits == 16 && planned.b.bits == 16 && !planned.rows_at_end &&
-                    planned.epilogue_group == 0;
-  if (dots && cus == target.compute_units() && takes_dots(plan, target)) {
-    Config c = planned;
-    c.tile_n = narrowest_tile;
-    for (const int workgroups : workgroup_counts(c, cus)) {
-      Config other = with_method(c, GemmMethod::dot, target);
-      other.workgroups = workgroups;
-      add_one(other, false);
-    }
-  }
+  if (cus == target.compute_units())
+    for (const Config& c : dot_configs(planned, plan, target)) add_one(c, false);
   if (cus == target.compute_units()) std::ranges::copy(shared_configs(planned, target), std::back_inserter(configs));
   if (configs.empty()) { // invalid: the caller says why
     Config c = planned;
