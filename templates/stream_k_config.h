@@ -58,13 +58,15 @@ struct ActiveRuns {
 // StepRuns, for there are more items than workgroups.
 template <unsigned workgroups, unsigned long long max_steps, unsigned item_steps> struct PartRuns {
   using Equal = StepRuns<workgroups, max_steps>;
+  // Holds item_steps * workgroups, also for workgroups that have no steps.
+  using Wide = Either<item_steps * (workgroups + 1ull) < 1ull << 32, unsigned, unsigned long long>;
   unsigned steps, parts;
 
   constexpr unsigned groups() const { return parts != 0 ? steps / item_steps * parts : workgroups; }
   constexpr unsigned first_step(unsigned group) const {
     if (parts == 0) return Equal{steps}.first_step(group);
-    const unsigned step = group * item_steps / parts;
-    return step < steps ? step : steps;
+    const Wide step = Wide(group) * item_steps / parts;
+    return step < steps ? static_cast<unsigned>(step) : steps;
   }
   constexpr unsigned group_of(unsigned step) const {
     if (parts == 0) return Equal{steps}.group_of(step);

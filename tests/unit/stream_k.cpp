@@ -133,3 +133,10 @@ TEST_CASE("stream-K: runs go on from item to item where there are more items tha
   CHECK(runs.groups() == 304);
   for (unsigned group = 0; group <= 304; ++group) CHECK(runs.first_step(group) == equal.first_step(group));
 }
+
+// The product of a workgroup's number and the steps of an item does not fit 32 bits: 131072 times 32768 is 0.
+TEST_CASE("stream-K: workgroups that have no part of long items, among many") {
+  const PartRuns<1U << 20, 1U << 30, 32768> runs{2 * 32768, 8};
+  CHECK(runs.first_step(15) == 15 * 4096);
+  for (const unsigned idle : {16U, 131072U, 131073U, 1U << 20}) CHECK(runs.first_step(idle) == runs.steps);
+}
