@@ -89,7 +89,8 @@ struct GemmConfig {
   bool batch_invariant = false; // an element's sum has the same order for all `rows`, `tile_n` and `stages`: docs/batch_invariance.md
 
   constexpr bool by_expert() const { return experts.count > 0; }
-  constexpr int blocks() const { return by_expert() ? (experts.count < experts.pairs() ? experts.count : experts.pairs()) + experts.pairs() / rows : row_blocks; } // at most
+  constexpr int blocks() const { return by_expert() ? blocks_of(experts.pairs()) : row_blocks; } // at most
+  constexpr int blocks_of(int pairs) const { return (experts.count < pairs ? experts.count : pairs) + pairs / rows; } // at most, with experts
   constexpr int threads() const { return waves * wave_size; }
   constexpr bool has_producers() const { return method == GemmMethod::producers; }
   constexpr int step_a_bits() const { return staged ? b.bits : a.bits; } // as a step loads or takes an element of A
@@ -173,7 +174,7 @@ struct GemmConfig {
   // Steps that the waves share as a unit: what is in the ring, which fits the registers beside `rows`.
   constexpr int wave_unit() const { return batch_invariant ? 1 : stages; }
   // Whether runs begin and end where tiles do; else batch-invariant tiles are split into equal parts, one a workgroup.
-  constexpr bool whole_tiles() const { return batch_invariant && (by_expert() || workgroups <= tiles()); }
+  constexpr bool whole_tiles() const { return steps_per_tile() == 1 || (batch_invariant && (by_expert() || workgroups <= tiles())); }
   constexpr int run_unit() const { return whole_tiles() ? steps_per_tile() : 1; } // steps
   // Whether some workgroup has parts of several tiles.
   constexpr bool crosses() const {

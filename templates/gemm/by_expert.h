@@ -23,7 +23,7 @@ public:
     u32 expert = 0, first_pair = 0, pairs = 0;
   };
 
-  KILN_MEMBER GemmTiles(u32 tokens, SortedPairs pairs) : weights_(pairs.weights), tokens_(tokens), blocks_(list(pairs)) {}
+  KILN_MEMBER GemmTiles(u32 tokens, SortedPairs pairs, u32 block) : weights_(pairs.weights), tokens_(tokens), blocks_(may_have_steps(block) ? list(pairs) : 0) {}
 
   KILN_MEMBER u32 blocks() const { return blocks_; }
   KILN_MEMBER Runs runs() const {
@@ -31,7 +31,11 @@ public:
     if constexpr (config.cuts_tiles()) return {steps, platform::uniform(config.parts_of(items))};
     else return {steps};
   }
-  KILN_DEVICE u32 run_of(u32 block, const Runs& runs) { return block < runs.groups() ? workgroup_in_order(block, runs.groups()) : block; }
+  // Only those that have steps take each other's places: others have listed no blocks, and know no runs.
+  KILN_DEVICE u32 run_of(u32 block, const Runs& runs) {
+    const u32 active = smaller(runs.groups(), config.cuts_tiles() ? runs.steps : runs.steps / tile_steps);
+    return block < active ? workgroup_in_order(block, active) : block;
+  }
   template <class Steps> KILN_MEMBER void start(Steps& steps, u32 wave, const void*) const { steps.work_as(wave); }
   template <class Stream> KILN_MEMBER Segment first(const Stream& stream, u32 left) const {
     const u32 step = stream.first_step(), tile = step / tile_steps, at = step - tile * tile_steps, column = tile / blocks_;
@@ -90,6 +94,12 @@ private:
     return memory;
   }
   static constexpr int pair_bits = 12, rows_bits = 8; // of a block: its first pair, how many it has, and the expert
+
+  // Others leave without a look at the pairs, whatever these are.
+  KILN_MEMBER bool may_have_steps(u32 block) const {
+    constexpr u32 parts = config.cuts_tiles() ? config.max_tile_parts() : 1;
+    return block < parts * columns * config.blocks_of(tokens_ * experts.top);
+  }
 
   // Every workgroup lists the blocks of all experts, and returns how many there are. The first wave does it, 64 experts at a time.
   KILN_MEMBER u32 list(SortedPairs sorted) const {

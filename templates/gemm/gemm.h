@@ -33,7 +33,7 @@ public:
       : Gemm(a, rows, workspace, a_scale, Tiles{rows}, block) {}
   template <class Pairs> requires(config.by_expert())
   KILN_MEMBER Gemm(const A* a, u32 tokens, void* workspace, const void* a_scale, Pairs pairs, u32 block = platform::block_x())
-      : Gemm(a, tokens, workspace, a_scale, Tiles(tokens, pairs), block) {}
+      : Gemm(a, tokens, workspace, a_scale, Tiles(tokens, pairs, block), block) {}
 
   // With norm_parts, before run.
   KILN_MEMBER void norm_by(RowNorm norm) {

@@ -1,4 +1,5 @@
-// The order of a skinny GEMM's schedules: idle CUs against the exit of split sums, balance of large products, bytes of A.
+// The order of a skinny GEMM's schedules: idle CUs against the exit of split sums, balance of large products, bytes of A, short rows.
+#include "gen/catalog/catalog.h"
 #include "gen/families/gemm/register_model.h"
 #include "gen/families/schedule.h"
 #include "gen/spec/math.h"
@@ -107,4 +108,33 @@ TEST_CASE("a ring that leaves a wave more steps than the others gives way to a s
   REQUIRE_FALSE(c.splits());
   CHECK(c.stages > 1);
   CHECK(c.steps_per_tile() % (c.waves * c.stages) == 0);
+}
+
+TEST_CASE("short rows of B that are many take a wave a tile, with all of it in flight; where the others would be idle, they do not") {
+  for (const std::string_view arch : known_archs()) {
+    CAPTURE(arch);
+    const GemmConfig wide = eight_bits(target(arch), 16, 28672, 256).front(), narrow = eight_bits(target(arch), 16, 2048, 256).front();
+    CHECK(wide.waves == 1);
+    CHECK(wide.workgroups == wide.tiles());
+    CHECK(wide.stages == wide.steps_per_tile());
+    CHECK(narrow.waves > 1);
+  }
+}
+
+TEST_CASE("tiles of one step are never split, so the rows of an adapter need no workspace") {
+  const Target to = target("gfx942");
+  const GemmConfig c = configs_of(catalog_spec("lora_expand_add", {.dtype = f16, .m = 16, .n = 4096, .rank = 64}), to).front();
+  CHECK(c.steps_per_tile() == 1);
+  CHECK(c.waves == 1);
+  CHECK(c.workspace_bytes() == 0);
+  for (const GemmConfig& other : configs_of(catalog_spec("lora_expand_add", {.dtype = f16, .m = 16, .n = 4096, .rank = 16}), to))
+    CHECK_FALSE(other.publishes());
+}
+
+TEST_CASE("the demand of more workgroups than the likely tiles of experts is that of those that have some") {
+  const Target to = target("gfx942");
+  const Plan plan = make_plan(catalog_spec("grouped_gemm", {.dtype = f16, .top = 4, .m = 12, .n = 72, .k = 64, .experts = 5}), to);
+  const Schedule most =
+      with_overrides(candidates(plan, to).front(), {"tile_n=16", "waves=1", "stages=1", "loads=4", "workgroups=39"}, plan, to);
+  CHECK(plan.family->demand(plan, most, to, nominal_sizes(plan).front())->workgroups <= 25); // of five experts
 }

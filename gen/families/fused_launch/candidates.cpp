@@ -20,13 +20,16 @@ double nominal_cost(const Plan& problem, const Schedule& c, int threads, const T
   return sum;
 }
 
-// Schedules of a problem in workgroups of `threads`, the least cost first: those that use all of them, or also those that use fewer. Of
-// batch-invariant ones, those with `order`.
-Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, const SumOrder& order, const Target& target) {
+// Schedules of a problem in workgroups of `threads`, the least cost first: rows use all of them, or also fewer, products as many as they
+// have. With phases all use all. If results are batch-invariant, those with `order`.
+Configs ranked(const Plan& problem, const Configs& known, int threads, bool fewer, bool phases, const SumOrder& order,
+               const Target& target) {
   std::vector<std::pair<double, ProblemSchedule>> by_cost;
   const auto add = [&](const ProblemSchedule& c) {
     const auto same = [&](const auto& other) { return other.second == c; };
-    if (c.threads() > threads || std::ranges::any_of(by_cost, same) || is_cluster_of(problem, c.schedule)) return;
+    if (c.threads() > threads || (phases && c.threads() != threads) || std::ranges::any_of(by_cost, same) ||
+        is_cluster_of(problem, c.schedule))
+      return;
     if (problem.family->why_not(c.schedule, problem, target)) return;
     if (target.batch_invariant() && problem.family->sum_order(problem, c.schedule, target) != order) return;
     by_cost.emplace_back(nominal_cost(problem, c.schedule, threads, target), c);
@@ -167,7 +170,7 @@ std::vector<Candidate<FusedLaunchConfig>> FusedLaunch::candidates(const Plan& pl
       for (const int threads : sizes) {
         std::vector<Configs> choices;
         for (std::size_t i = 0; i < alone.size(); ++i)
-          choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, orders[i], target));
+          choices.push_back(ranked(*plan.problems[i], alone[i], threads, fewer, !plan.phases.empty(), orders[i], target));
         add_ranks(result, choices, plan, threads, target);
       }
     }

@@ -32,6 +32,12 @@ int workgroups_by_expert(const GemmConfig& c, int cus) {
   return c.batch_invariant ? workgroups_of_parts(as_one_product(c), 1, cus) : with_workgroups(as_one_product(c), cus).workgroups;
 }
 
+// Waves of such a kernel that a chip holds, by their registers.
+int waves_at_once(const GemmConfig& c, int cus) {
+  constexpr int others = 32, vgprs_of_simd = 512; // addresses and the epilogue
+  return cus * simds_per_cu * std::clamp(vgprs_of_simd / (gemm_vgprs(c) + others), 1, max_waves_per_simd);
+}
+
 } // namespace
 
 GemmConfig as_one_product(GemmConfig c) {
@@ -40,6 +46,7 @@ GemmConfig as_one_product(GemmConfig c) {
   c.experts = {};
   if (const auto parts = static_cast<int>(cuts ? c.parts_of(static_cast<unsigned>(c.tiles())) : 0); parts != 0)
     c.workgroups = parts * c.tiles();
+  c.workgroups = static_cast<int>(std::min<long long>(c.workgroups, c.steps())); // others are for blocks that are not likely
   return c;
 }
 
@@ -70,8 +77,13 @@ std::vector<Candidate<GemmConfig>> candidates_by_expert(const Plan& plan, const 
     c.stages = with_ring(as_one_product(c)).stages;
     c = with_vec(c);
     if (std::ranges::find(result, c, &Candidate<GemmConfig>::config) != result.end()) continue;
-    if (columns == 16 || (!why_invalid(c) && c.lds_bytes() <= target.lds_bytes() && fits_registers(c)))
-      result.push_back({c, why_by_expert(c, target)});
+    const auto fits = [&](const GemmConfig& of) { return !why_invalid(of) && of.lds_bytes() <= target.lds_bytes() && fits_registers(of); };
+    if (columns == 16 || fits(c)) result.push_back({c, why_by_expert(c, target)});
+    std::optional<GemmConfig> short_tiles = c.batch_invariant ? std::nullopt : with_wave_a_tile(c);
+    if (!short_tiles) continue;
+    const long long tiles = 1LL * short_tiles->tiles() * likely_blocks(*short_tiles);
+    short_tiles->workgroups = static_cast<int>(std::min<long long>(tiles, waves_at_once(*short_tiles, target.compute_units())));
+    if (fits(*short_tiles)) result.push_back({*short_tiles, why_by_expert(*short_tiles, target)});
   }
   return result;
 }

@@ -9,7 +9,8 @@ namespace {
 
 // The peak of MI300X at its latency under load (docs/isa_analyses.md) needs 14 KiB in flight per CU; four times that hides jitter.
 constexpr int kib_in_flight_per_cu = 64;
-constexpr int kib_for_producers = 96; // in direct loads, which take no registers
+constexpr int max_loads = 4, max_stages = 16; // as why_invalid has it
+constexpr int kib_for_producers = 96;         // in direct loads, which take no registers
 
 // Whether vmcnt can tell that one step has arrived while the others are in flight.
 bool fits_counter(const GemmConfig& c) {
@@ -77,7 +78,7 @@ GemmConfig with_ring(GemmConfig c) {
   const int loads = (kib_in_flight_per_cu / c.waves + c.b_loads() - 1) / c.b_loads(); // with one workgroup a CU
   const int early = c.shares_rows() ? 1 : 0; // rows are waited for a step before they are multiplied
   const int least = early + std::max({1, loads, (min_kib_in_flight / c.waves + c.b_loads() - 1) / c.b_loads() + 1});
-  const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.stages <= 16; };
+  const auto fits = [&] { return fits_registers(c) && fits_counter(c) && c.stages <= max_stages; };
   GemmConfig best = c;
   best.stages = 0;
   for (c.stages = least; fits(); ++c.stages)
@@ -95,6 +96,15 @@ std::optional<GemmConfig> with_shorter_ring(GemmConfig c) {
   const long long most = wave_steps(c);
   while (--c.stages > 1)
     if (wave_steps(c) < most) return c;
+  return std::nullopt;
+}
+
+std::optional<GemmConfig> with_wave_a_tile(GemmConfig c) {
+  c.waves = 1;
+  for (c.loads = 1; c.loads <= max_loads; c.loads *= 2) {
+    c.stages = c.steps_per_tile();
+    if (c.stages <= (c.by_expert() ? 1 : max_stages) && fits_registers(c) && fits_counter(c)) return with_vec(c);
+  }
   return std::nullopt;
 }
 

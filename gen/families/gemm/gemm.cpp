@@ -60,6 +60,21 @@ std::vector<GemmConfig> dot_configs(const GemmConfig& planned, const Plan& plan,
   return configs;
 }
 
+// Short rows of B that are many: waves with a tile each instead of four that share its steps, and meet behind it.
+std::vector<GemmConfig> one_wave_configs(const GemmConfig& planned, const Target& target) {
+  std::vector<GemmConfig> configs;
+  if (planned.batch_invariant || planned.rows_at_end || planned.a.quantises) return configs;
+  for (const int columns : {64, 32, 16}) {
+    GemmConfig c = planned;
+    c.tile_n = std::max({narrowest_tile, columns / c.products, c.epilogue_group});
+    c.workgroups = c.tiles();
+    const auto one_wave = with_wave_a_tile(c);
+    if (one_wave && c.tiles() > target.compute_units() && !why_invalid(*one_wave) && one_wave->lds_bytes() <= target.lds_bytes())
+      configs.push_back(*one_wave);
+  }
+  return configs;
+}
+
 // Method shared_rows, with blocks of 32 to 64 rows: from so many rows on A is what a CU mostly reads, if each wave reads all of it. Those
 // of MX formats have scales beside them, each a line of its own.
 std::vector<GemmConfig> shared_configs(const GemmConfig& planned, const Target& target) {
@@ -146,9 +161,11 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
         add(c, columns == 16);
       }
     }
-  if (cus == target.compute_units())
+  if (cus == target.compute_units()) {
     for (const Config& c : dot_configs(planned, plan, target)) add_one(c, false);
-  if (cus == target.compute_units()) std::ranges::copy(shared_configs(planned, target), std::back_inserter(configs));
+    std::ranges::copy(one_wave_configs(planned, target), std::back_inserter(configs));
+    std::ranges::copy(shared_configs(planned, target), std::back_inserter(configs));
+  }
   if (configs.empty()) { // invalid: the caller says why
     Config c = planned;
     c.tile_n = std::max(c.tile_n, c.epilogue_group);

@@ -136,6 +136,10 @@ Demand demand_of_rows(const GemmConfig& config, double rows, DType a, const Targ
 // Fields that follow from others, as far as registers, vmcnt and LDS allow.
 // The ring that keeps enough in flight and gives the waves the same work; of those the smallest.
 GemmConfig with_ring(GemmConfig config);
+// One wave a workgroup, which has all of a tile in flight at once, by the fewest loads a step; nullopt if a tile is too long for that. By
+// expert a tile is one step: how many tiles there are, only the launch says, and one step is never split. `workgroups` are left as they
+// are.
+std::optional<GemmConfig> with_wave_a_tile(GemmConfig config);
 // The longest shorter ring that leaves the wave with the most steps fewer of them, although less is in flight.
 std::optional<GemmConfig> with_shorter_ring(GemmConfig config);
 // The widest vector of the epilogue that divides n and gives every lane some of a tile.

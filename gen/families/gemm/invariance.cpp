@@ -75,7 +75,7 @@ int invariant_parts(const Plan& plan, const Target& target) {
 SumOrder Gemm::sum_order(const Plan&, const Config& c, const Target&) {
   SumOrder result;
   if (c.atomics) result.depends_on = "parts of a tile are added by atomics, in the order of their arrival";
-  else if (c.by_expert() && !c.batch_invariant)
+  else if (c.by_expert() && !c.whole_tiles())
     result.depends_on = "workgroups share the steps of all experts, so that what other tokens chose decides where a sum is split";
   result.order = fmt::format("{} method {}, loads {}, {} waves that share {}", partition_of(c), to_string(c.method), c.loads, c.waves,
                              shares_steps(c) ? "steps" : fmt::format("turns of {} steps", c.wave_unit()));
