@@ -211,10 +211,11 @@ double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& size
 void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments, const machine::Chip& chip) {
   const double of_row = c.a.norm_parts > 0 ? c.a.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
   const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
+  const double trips =
+      c.a.norm_parts > 0 ? std::ceil(loads / 4) : std::ceil(rows / c.waves) * std::ceil(of_row / 8); // of 8 loads, in front
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
   const double barrier = chip.barrier_cycles + chip.lds_latency_cycles;
-  w.chain_ns +=
-      (issue_clocks * (20 * loads + quantise_slots(c) * pieces) + std::ceil(loads / 4) * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
+  w.chain_ns += (issue_clocks * (20 * loads + quantise_slots(c) * pieces) + trips * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
   if (!c.staged) return;
   const double put = 4 * quantise_slots(c) * pieces + barrier;                                // an instruction every 4 cycles
   const double waits = c.prefetches_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
