@@ -34,8 +34,8 @@ int workgroups_by_expert(const GemmConfig& c, int cus) {
 
 // Waves of such a kernel that a chip holds, by their registers.
 int waves_at_once(const GemmConfig& c, int cus) {
-  constexpr int others = 32, vgprs_of_simd = 512; // addresses and the epilogue
-  return cus * simds_per_cu * std::clamp(vgprs_of_simd / (gemm_vgprs(c) + others), 1, max_waves_per_simd);
+  constexpr int others = 32; // addresses and the epilogue
+  return cus * simds_per_cu * std::clamp(max_vgprs / (gemm_vgprs(c) + others), 1, max_waves_per_simd);
 }
 
 } // namespace
