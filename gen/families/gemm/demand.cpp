@@ -211,8 +211,7 @@ double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& size
 void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments, const machine::Chip& chip) {
   const double of_row = c.a.norm_parts > 0 ? c.a.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
   const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
-  const double trips =
-      c.a.norm_parts > 0 ? std::ceil(loads / 4) : std::ceil(rows / c.waves) * std::ceil(of_row / 8); // of 8 loads, in front
+  const double trips = c.a.norm_parts > 0 ? std::ceil(loads / 4) : std::ceil(rows / c.waves) * std::ceil(of_row / 8); // LargestOfRows
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
   const double barrier = chip.barrier_cycles + chip.lds_latency_cycles;
   w.chain_ns += (issue_clocks * (20 * loads + quantise_slots(c) * pieces) + trips * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
