@@ -142,7 +142,6 @@ public:
   KILN_MEMBER f32 v_scale(u32 head) const { return number_of_head<config.v_scale>(scales_.v, head); }
 
 private:
-  KILN_DEVICE u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
   KILN_DEVICE u32 lane() { return platform::thread_id() % wave_size; }
   KILN_MEMBER u32 first_of(u32 key, int t) const {
     return smaller(key + t * config.tile_keys, (length_ - 1) / config.tile_keys * config.tile_keys);

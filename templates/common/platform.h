@@ -45,6 +45,8 @@ using u32 = unsigned int;
 using u64 = unsigned long long;
 template <class T, int N> using Vec = T __attribute__((ext_vector_type(N))); // N elements that one lane holds
 
+KILN_DEVICE u32 smaller(u32 a, u32 b) { return a < b ? a : b; } // min is an operation on f32
+
 // 8-bit floats in memory, one of each kind; what they mean is in convert.h.
 struct e4m3fn { u8 bits; };
 struct e4m3fnuz { u8 bits; };

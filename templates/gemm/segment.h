@@ -8,8 +8,6 @@ struct GemmSegment {
   u32 tile, first, count;
 };
 
-KILN_DEVICE u32 smaller(u32 a, u32 b) { return a < b ? a : b; }
-
 // Rows of A that lie in order, of which `count` exist: the others read the last one.
 struct RowsInOrder {
   u32 count;
