@@ -160,6 +160,10 @@ struct GemmConfig {
   // Pieces of 16 elements a lane that a row of A in LDS has; and whether a wave can hold all that it takes in registers while they come.
   constexpr int staged_pieces() const { return ceil_div(max_steps() * step_bytes() / 16, wave_size); }
   constexpr bool prefetches_rows() const { return staged && ceil_div(staged_pieces() * rows, waves) <= (a.norm_parts > 0 ? 8 : 16); }
+  // Loads of a lane in flight while a wave looks for the largest element of a row: 16 at most, as 8 take up to a tenth longer by prediction,
+  // and about as many in every trip. And trips of a row.
+  constexpr int largest_trips() const { return ceil_div(ceil_div(a_row_bytes(), wave_size * 16), 16); }
+  constexpr int largest_in_flight() const { return ceil_div(ceil_div(a_row_bytes(), wave_size * 16), largest_trips()); }
   // Loads of a lane that ask for rows of A before the steps do, each workgroup of an XCD for a share: where A is a good part of what a CU loads.
   constexpr int rows_ahead_loads(int xcds) const {
     if (by_expert() || a.quantises || rows < 8 || workgroups < 2 * xcds) return 0;

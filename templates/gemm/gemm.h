@@ -134,7 +134,7 @@ private:
     if constexpr (!config.by_expert()) left = stream_.end_step() - stream_.first_step();
     Segment segment = tiles_.first(stream_, left);
     u32 arrived = 0;
-    Either<config.staged, Staging<config, A, B>, NoStaging> staging(RowsToStage<config, A>{a_, rows_, a_scale_, norm_});
+    Either<config.staged, Staging<config, A, B>, NoStaging> staging(RowsToStage<config, A>{a_, rows_, block_, a_scale_, norm_});
     staging.begin(segment);
     begin(steps, segment, b...);
     if constexpr (!config.crosses()) arrived = register_arrival(segment); // behind the first loads: a wait for those would wait for it
@@ -180,7 +180,7 @@ private:
   // What the rows of A are multiplied by before they are quantised.
   template <class Steps> KILN_MEMBER void find_factors(Steps& steps) const {
     if constexpr (config.a.norm_parts > 0) steps.take_factors(NormOfRows<config>::find(NormOfRows<config>::load(norm_, rows_), norm_, rows_));
-    else steps.take_largest(LargestOfRows<config>::find(a_, rows_));
+    else steps.take_largest(LargestOfRows<config>::find(a_, rows_, block_));
   }
 
   // The first loads of a segment. If A is staged, steps load none of it.

@@ -8,7 +8,7 @@ namespace kiln {
 
 template <GemmConfig config, class A> struct RowsToStage {
   const A* a;
-  u32 rows;
+  u32 rows, block;
   const void* weights;
   Either<(config.a.norm_parts > 0), RowNorm, NoNorm> norm;
 };
@@ -23,7 +23,7 @@ public:
 
   // Before and after the first loads of B of the first segment.
   KILN_MEMBER void begin(const GemmSegment& segment) {
-    if constexpr (!norms) factors_ = LargestOfRows<config>::find(from_.a, from_.rows);
+    if constexpr (!norms) factors_ = LargestOfRows<config>::find(from_.a, from_.rows, from_.block);
     else if constexpr (ahead) norm_ = NormOfRows<config>::load(from_.norm, from_.rows);
     else factors_ = NormOfRows<config>::find(NormOfRows<config>::load(from_.norm, from_.rows), from_.norm, from_.rows);
     if constexpr (ahead) loaded_ = Staged::load_rows(from_.a, from_.rows, from_.weights, segment);

@@ -208,13 +208,17 @@ double rows_of_a(const Plan& plan, const GemmConfig& c, const RunTimeSizes& size
 // In front all of A comes from L2 once more, or the sums of the squares of its rows do; then rows are quantised into LDS, if they are
 // staged.
 // For every further segment, behind its first loads of B.
-void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments, const machine::Chip& chip) {
-  const double of_row = c.a.norm_parts > 0 ? c.a.norm_parts / static_cast<double>(wave_size) : c.a_row_bytes() / access_bytes;
-  const double loads = std::ceil(rows / c.waves) * std::ceil(of_row);
-  const double trips = c.a.norm_parts > 0 ? std::ceil(loads / 4) : std::ceil(rows / c.waves) * std::ceil(of_row / 8); // LargestOfRows
+void add_quantising(Demand& w, const GemmConfig& c, double rows, double segments, double on_a_cu, const machine::Chip& chip) {
+  const double rows_of_wave = std::ceil(rows / c.waves);
+  const bool normed = c.a.norm_parts > 0;
+  const double loads =
+      rows_of_wave * (normed ? std::ceil(c.a.norm_parts / static_cast<double>(wave_size)) : c.largest_trips() * c.largest_in_flight());
+  const double trips = normed ? std::ceil(loads / 4) : rows_of_wave * c.largest_trips();         // LargestOfRows
+  const double path = normed ? 0 : on_a_cu * rows * c.a_row_bytes() / chip.fill_bytes_per_cycle; // a CU's, from L2
   const double pieces = c.staged ? std::ceil(rows * c.staged_pieces() / c.waves) : 0;
   const double barrier = chip.barrier_cycles + chip.lds_latency_cycles;
-  w.chain_ns += (issue_clocks * (20 * loads + quantise_slots(c) * pieces) + trips * chip.l2_latency_cycles + barrier) / chip.clock_ghz;
+  const double found = std::max(path, issue_clocks * 20 * loads + trips * chip.l2_latency_cycles);
+  w.chain_ns += (found + issue_clocks * quantise_slots(c) * pieces + barrier) / chip.clock_ghz;
   if (!c.staged) return;
   const double put = 4 * quantise_slots(c) * pieces + barrier;                                // an instruction every 4 cycles
   const double waits = c.prefetches_rows() ? 0 : std::ceil(pieces / 4) * chip.hbm_latency_ns; // four pieces at a time
@@ -289,7 +293,7 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   w.instructions = turns.added * step_slots(c, target, a);
   w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
   if (c.shares_rows()) w.matrix_cycles = turns.added * shared_step_cycles(c, target, a);
-  if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : turns.segments, chip);
+  if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : turns.segments, on_a_cu, chip);
   w.chain_ns += turns.segments * add_waves_ns(c, chip) / on_a_cu;
   if (c.splits()) add_meetings(w, c, turns.sharers, turns.segments > 1, chip);
   return w;

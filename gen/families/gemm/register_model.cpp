@@ -13,7 +13,9 @@ constexpr int max_loaded = 216;              // by the ring: 220 were copied
 constexpr int max_with_group_sums = 192;     // ring, scales and accumulators, if the VALU adds the sums of groups: 206 spilled
 constexpr int max_exchanged = 88;            // by the ring, if lanes also exchange what they have of whole lines: 96 spilled on gfx950
 constexpr int max_exchanged_and_summed = 72; // the same where the products of a token's experts are added: 80 spilled
-constexpr int max_of_two_waves = 192, max_accumulators_of_two = 32; // two waves a SIMD have 256 each, of both kinds: 64 of 160 spilled
+// Two waves a SIMD have 256 each, of both kinds: accumulators of 64 beside 160 spilled. So did 192 in all if the waves' steps are no whole
+// turns of the ring.
+constexpr int max_of_two_waves = 192, max_of_parts_of_turns = 160, max_accumulators_of_two = 32;
 constexpr int max_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
 
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
@@ -76,8 +78,11 @@ int gemm_vgprs(const GemmConfig& c) { return std::max(ring_vgprs(c), loaded_vgpr
 
 bool fits_registers(const GemmConfig& c) {
   if (spills_masks(c)) return false;
-  if (c.quantises_steps() && c.waves > simds_per_cu) // with the loads of a next tile beside a last one's sums more spilled
-    return !c.crosses() && gemm_vgprs(c) <= max_of_two_waves && accumulator_vgprs(c) <= max_accumulators_of_two;
+  if (c.quantises_steps() && c.waves > simds_per_cu) { // with the loads of a next tile beside a last one's sums more spilled
+    const bool whole_turns = c.max_steps() % (c.waves * c.stages) == 0;
+    return !c.crosses() && gemm_vgprs(c) <= (whole_turns ? max_of_two_waves : max_of_parts_of_turns) &&
+           accumulator_vgprs(c) <= max_accumulators_of_two;
+  }
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= max_beside_accumulators;
   if (c.block_scaled() && !c.shares_rows())
