@@ -21,7 +21,7 @@ namespace {
 struct Worth {
   double behind, slots;
 };
-constexpr Worth bound_by_hbm{.behind = 1.003, .slots = 3e6}, bound_by_lines{.behind = 1.01, .slots = 1e7},
+constexpr Worth bound_by_hbm{.behind = 1.03, .slots = 3e6}, bound_by_lines{.behind = 1.01, .slots = 1e7},
     others{.behind = 1.15, .slots = 1e7};
 
 const Worth& worth_of(std::string_view bound) {

@@ -110,6 +110,16 @@ TEST_CASE("a ring that leaves a wave more steps than the others gives way to a s
   CHECK(c.steps_per_tile() % (c.waves * c.stages) == 0);
 }
 
+TEST_CASE("weights that become wider by chains of instructions take two waves a SIMD or more; others have one") {
+  const Target gfx942 = target("gfx942");
+  const auto waves = [&](const GemmConfig& c) { return c.waves * ceil_div(c.workgroups, gfx942.compute_units()); };
+  for (const auto& [n, k] : {std::pair(28672, 4096), std::pair(6144, 4096), std::pair(4096, 14336)}) {
+    CAPTURE(n);
+    CHECK(waves(four_bits(gfx942, bf16, 8, n, k).front()) >= 8);
+  }
+  CHECK(waves(eight_bits(gfx942, 8, 4096, 14336).front()) == 4);
+}
+
 TEST_CASE("short rows of B that are many take a wave a tile, with all of it in flight; where the others would be idle, they do not") {
   for (const std::string_view arch : known_archs()) {
     CAPTURE(arch);

@@ -25,7 +25,8 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const bool all_at_once = w.workgroups <= cus * w.per_cu;
   const double on_a_cu = all_at_once ? std::ceil(w.workgroups / cus) : w.workgroups / cus + 0.5;
   const double rounds = std::max(1.0, on_a_cu / std::min(w.per_cu, std::ceil(on_a_cu)));
-  const double wave_cycles = std::max(issue_clocks * w.instructions, w.matrix_cycles);
+  const double issued = std::max(issue_clocks * w.instructions, w.matrix_cycles); // cycles of a SIMD for a wave
+  const double wave_cycles = std::max(issue_clocks * (w.instructions + w.dependent), w.matrix_cycles);
   // What L1s wait for comes the later the more of it is in flight, the mean over all CUs and, where some have more workgroups, the launch.
   const double near_bytes = w.fill_bytes - w.far_bytes,
                waited_for = std::min(chip.max_missing_bytes, std::min(w.per_cu, on_a_cu) * w.in_flight);
@@ -39,7 +40,7 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
        {l1, "L1"},
        {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * near_ns) / chip.max_missing_bytes,
         "lines that L1 waits for"},
-       {ns(std::ceil(on_a_cu * w.waves / simds) * wave_cycles), "instructions"}}};
+       {ns(std::ceil(on_a_cu * w.waves / simds) * issued), "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);
 
   Cost cost;

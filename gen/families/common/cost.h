@@ -25,6 +25,7 @@ struct Demand {
   double in_flight = 0;      // loaded bytes that are in flight at a time
   double stage_share = 0;    // of those, what a stage of a ring holds; 0: there is no ring
   double instructions = 0;   // of a wave, in issue slots of four cycles
+  double dependent = 0;      // of those slots, how many more a wave waits for the instruction before, while others of its SIMD issue
   double matrix_cycles = 0;  // of a wave
   double chain_ns = 0;       // of waits that follow each other and overlap with nothing: reductions, meetings of segments
   double exit_ns = 0;        // after the last sums: what workgroups exchange

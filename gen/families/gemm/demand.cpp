@@ -29,9 +29,16 @@ double quantise_slots(const GemmConfig& c) { return c.a.norm_parts > 0 ? 85 : 53
 
 // Instructions for eight weights of a lane, as LLVM 21 makes them: they become what is multiplied.
 double unpack_slots(const GemmConfig& c, const Target& target, DType a) {
-  if (c.b.mx()) return target.has_scaled_convert() ? 4 : 21;
+  if (c.b.mx()) return target.has_scaled_convert() ? 4 : a == f16 ? 22 : c.b.bits == 4 ? 44 : 73;
   if (!c.packed()) return c.a.bits > c.b.bits ? 8 : 0;
   return a == f16 ? 14 : target.has_dot2_bf16() ? 34 : 50; // bf16 is rounded to by hand on gfx942
+}
+
+// The share of those that reads what the one before wrote, and so issues 4 cycles later. Counted in loops as LLVM 21 compiles them.
+double dependent_share(const GemmConfig& c, const Target& target, DType a) {
+  if (c.b.mx()) return target.has_scaled_convert() ? 0 : 0.23;
+  if (!c.packed()) return 0;
+  return a == f16 ? 0.05 : target.has_dot2_bf16() ? 0.14 : 0.34;
 }
 
 // Issue slots of a wave and step: loads and their addresses, a wait for each row tile, matrix instructions, and what happens to numbers.
@@ -56,10 +63,6 @@ double step_slots(const GemmConfig& c, const Target& target, DType a) {
 
 // By the simulation of 500 products: how far between the latencies of L2 and HBM that of A's lines lies, for they come behind B's.
 constexpr double behind_far = 0.5;
-// By the same, how far a line of A waits that L2 has lost, of the way from L2's latency to HBM's: MALL has it, and one workgroup asked
-// first.
-constexpr double first_waits = 0.3;
-
 // By the simulation of 24 products with 64 to 128 rows on four chips: the share of a step's other instructions that no matrix instruction
 // hides, and of B's bytes that a further block of rows finds in L2 no more.
 constexpr double overlapped = 0.7, block_misses = 0.25;
@@ -246,8 +249,8 @@ void add_meetings(Demand& w, const GemmConfig& c, double sharers, bool several, 
   const double slots = c.parts_at_a_time() * (part_slots + number_slots * c.lane_numbers()); // of a round
   const double read = rounds * issue_clocks * slots / chip.clock_ghz + (rounds - 1) * chip.mall_latency_ns;
   w.exit_ns = write + meet + read;
-  // A run that has more than one tile meets others behind its first part; behind the last one it is the end of the launch.
-  if (several) w.chain_ns += own + meet;
+  // A run that has more than one tile publishes its first part, and waits for nobody; behind the last one it is the end of the launch.
+  if (several) w.chain_ns += own;
 }
 
 } // namespace
@@ -269,7 +272,7 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
                                                 .sharers = std::ceil((c.steps_per_tile() - 1) / steps) + 1}
                                         : turns_of(c);
   Demand w{.workgroups = static_cast<double>(c.workgroups), .waves = static_cast<double>(c.waves)};
-  w.per_cu = std::max(1, std::min(max_waves_per_simd * simds_per_cu / c.waves / 4, target.lds_bytes() / c.lds_bytes()));
+  w.per_cu = std::max(1, std::min(gemm_waves_per_simd(c) * simds_per_cu / c.waves, target.lds_bytes() / c.lds_bytes()));
   w.far_bytes = steps * c.b_loads() * c.column_waves() * access_bytes * (1 + block_misses * (c.row_blocks - 1)) / c.row_blocks;
   w.loaded = turns.added * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes; // as if all waves had as much as the slowest
   const LostByL1 lost = lost_by_l1(c, static_cast<int>(rows));
@@ -287,10 +290,12 @@ Demand demand_of_rows(const GemmConfig& c, double all_rows, DType a, const Targe
   if (c.a.mx()) w.fill_bytes += lost.scales * steps * ((c.a.scales_by_group ? 0 : rows) + c.products * c.tile_n) * line_bytes;
   w.register_bytes = turns.loaded * c.column_waves() * step_register_bytes(c, target, rows);
   w.in_flight = std::min<double>(c.stages, turns.added) * loaders * (c.b_loads() + gemm_a_loads(c)) * access_bytes;
-  w.near_lost = first_waits * rows_lost_by_l2(c, turns, w.far_bytes, chip);
+  w.near_lost = rows_lost_by_l2(c, turns, w.far_bytes, chip);
   w.stage_share = 1 / std::min<double>(c.stages, turns.added);
   w.written = all_rows * c.n * c.products * 2 / c.workgroups;
   w.instructions = turns.added * step_slots(c, target, a);
+  const double converted = c.b_loads() * 128.0 / c.b.bits;
+  w.dependent = turns.added * dependent_share(c, target, a) * unpack_slots(c, target, a) / 8 * converted;
   w.matrix_cycles = turns.added * step_matrix_cycles(c, target);
   if (c.shares_rows()) w.matrix_cycles = turns.added * shared_step_cycles(c, target, a);
   if (c.a.quantises) add_quantising(w, c, rows, takes_whole_parts(c) ? 1 : turns.segments, on_a_cu, chip);

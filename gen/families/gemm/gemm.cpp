@@ -75,6 +75,33 @@ std::vector<GemmConfig> one_wave_configs(const GemmConfig& planned, const Target
   return configs;
 }
 
+// Whether numbers become wider in registers, each by a chain of instructions.
+// In tiles of 16 columns of both MX operands LLVM 21 puts conversions behind waits for later steps.
+bool widens(const GemmConfig& c, const Target& target) {
+  return c.b.bits < c.a.bits || (c.a.mx() && !target.has_scaled_mfma() && c.products * c.tile_n > narrowest_tile);
+}
+
+// A workgroup a tile, or some a tile where numbers are widened, and two to four of them at once on a CU, with shorter rings: a SIMD's
+// other waves issue while one waits for the instruction before.
+std::vector<GemmConfig> crowded_configs(const GemmConfig& planned, const Target& target) {
+  std::vector<GemmConfig> configs;
+  if (planned.batch_invariant || planned.rows_at_end || planned.a.quantises) return configs;
+  for (const int columns : {64, 32, 16})
+    for (int parts = 1; parts <= 4; ++parts) {
+      GemmConfig c = planned;
+      c.tile_n = std::max({narrowest_tile, columns / c.products, c.epilogue_group});
+      if (!widens(c, target) && (parts > 1 || c.a.mx())) break;
+      c.workgroups = parts * c.tiles();
+      const int of_cu = ceil_div(c.workgroups, target.compute_units());
+      if (of_cu < 2 || of_cu > 4 || c.steps_per_tile() < parts * c.waves) continue;
+      c = with_ring(c);
+      while (c.stages > 2 && gemm_waves_per_simd(c) * simds_per_cu < of_cu * c.waves) --c.stages;
+      c = with_vec(c);
+      if (!why_invalid(c) && fits_registers(c) && of_cu * c.lds_bytes() <= target.lds_bytes()) configs.push_back(c);
+    }
+  return configs;
+}
+
 // Method shared_rows, with blocks of 32 to 64 rows: from so many rows on A is what a CU mostly reads, if each wave reads all of it. Those
 // of MX formats have scales beside them, each a line of its own.
 std::vector<GemmConfig> shared_configs(const GemmConfig& planned, const Target& target) {
@@ -143,12 +170,11 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
   };
   const auto add = [&](Config c, bool narrowest) {
     add_one(c, narrowest);
-    if (!c.a.quantises) return;
     Config staged = c, wide = c;
     staged.staged = true; // in LDS, if that has room
-    add_one(staged, false);
-    wide.waves = 2 * simds_per_cu; // quantising a step is a chain of instructions: a SIMD's second wave issues meanwhile
-    if (!c.batch_invariant) add_one(wide, false);
+    if (c.a.quantises) add_one(staged, false);
+    wide.waves = 2 * simds_per_cu; // a step is chains of instructions: a SIMD's second wave issues meanwhile
+    if (!c.batch_invariant && (c.a.quantises || widens(c, target))) add_one(wide, false);
   };
   // Loads of 64 bytes of a row, or of two halves of a line behind each other, which no cache has to keep in between.
   for (const int loads : {planned.loads, planned.batch_invariant ? planned.loads : 2})
@@ -164,6 +190,8 @@ std::vector<Candidate<GemmConfig>> Gemm::candidates_on(const Plan& plan, const T
   if (cus == target.compute_units()) {
     for (const Config& c : dot_configs(planned, plan, target)) add_one(c, false);
     std::ranges::copy(one_wave_configs(planned, target), std::back_inserter(configs));
+    for (const Config& c : crowded_configs(planned, target))
+      if (std::ranges::find(configs, c) == configs.end()) configs.push_back(c);
     std::ranges::copy(shared_configs(planned, target), std::back_inserter(configs));
   }
   if (configs.empty()) { // invalid: the caller says why

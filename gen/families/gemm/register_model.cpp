@@ -18,6 +18,9 @@ constexpr int max_exchanged_and_summed = 72; // the same where the products of a
 constexpr int max_of_two_waves = 192, max_of_parts_of_turns = 160, max_accumulators_of_two = 32;
 constexpr int max_beside_accumulators = 228; // ring alone, if accumulators lie in AGPRs: from 236 on loaded values are copied
 
+// Addresses, what is unpacked, and the epilogue's, as LLVM 21 compiles products of 4-bit weights.
+constexpr int vgprs_of_others = 48;
+
 // Scales and zero points. Wide scales cover four groups: two VGPRs of scales and one of zero points, of this turn and the next.
 int scale_vgprs(const GemmConfig& c) { return c.wide_scales() ? gemm_scale_loads(c) / 2 * 6 : gemm_scale_loads(c); }
 
@@ -76,6 +79,8 @@ int gemm_scale_loads(const GemmConfig& c, const Target& target) {
 
 int gemm_vgprs(const GemmConfig& c) { return std::max(ring_vgprs(c), loaded_vgprs(c)) + accumulator_vgprs(c); }
 
+int gemm_waves_per_simd(const GemmConfig& c) { return std::clamp(max_vgprs / (gemm_vgprs(c) + vgprs_of_others), 1, max_waves_per_simd); }
+
 bool fits_registers(const GemmConfig& c) {
   if (spills_masks(c)) return false;
   if (c.quantises_steps() && c.waves > simds_per_cu) { // with the loads of a next tile beside a last one's sums more spilled
@@ -83,6 +88,7 @@ bool fits_registers(const GemmConfig& c) {
     return !c.crosses() && gemm_vgprs(c) <= (whole_turns ? max_of_two_waves : max_of_parts_of_turns) &&
            accumulator_vgprs(c) <= max_accumulators_of_two;
   }
+  if (c.waves > simds_per_cu && gemm_waves_per_simd(c) * simds_per_cu < c.waves) return false;
   // If only MFMA reads A, LLVM may keep it in AGPRs, like the accumulators. A wave alone on its SIMD has 256 of each.
   if (c.unpacks_in_order() && c.waves <= 4) return std::max(ring_vgprs(c), loaded_vgprs(c)) <= max_beside_accumulators;
   if (c.block_scaled() && !c.shares_rows())

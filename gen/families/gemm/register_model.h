@@ -19,6 +19,9 @@ int gemm_scale_loads(const GemmConfig& config, const Target& target);
 // VGPRs and AGPRs that the ring and the accumulators of a wave take.
 int gemm_vgprs(const GemmConfig& config);
 
+// Waves that share a SIMD, by those and what else a wave needs.
+int gemm_waves_per_simd(const GemmConfig& config);
+
 // Whether the ring, the accumulators and what lies between them fit the registers of a wave.
 bool fits_registers(const GemmConfig& config);
 
