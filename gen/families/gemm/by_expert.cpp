@@ -33,10 +33,7 @@ int workgroups_by_expert(const GemmConfig& c, int cus) {
 }
 
 // Waves of such a kernel that a chip holds, by their registers.
-int waves_at_once(const GemmConfig& c, int cus) {
-  constexpr int others = 32; // addresses and the epilogue
-  return cus * simds_per_cu * std::clamp(max_vgprs / (gemm_vgprs(c) + others), 1, max_waves_per_simd);
-}
+int waves_at_once(const GemmConfig& c, int cus) { return cus * simds_per_cu * gemm_waves_per_simd(c); }
 
 } // namespace
 

@@ -75,8 +75,8 @@ std::vector<GemmConfig> one_wave_configs(const GemmConfig& planned, const Target
   return configs;
 }
 
-// Whether numbers become wider in registers, each by a chain of instructions.
-// In tiles of 16 columns of both MX operands LLVM 21 puts conversions behind waits for later steps.
+// Whether numbers become wider in registers, each by a chain of instructions. Both operands of MX formats in tiles of 16 columns are left
+// out: the loops that LLVM 21 makes of them wait for later steps, and break the contract.
 bool widens(const GemmConfig& c, const Target& target) {
   return c.b.bits < c.a.bits || (c.a.mx() && !target.has_scaled_mfma() && c.products * c.tile_n > narrowest_tile);
 }
