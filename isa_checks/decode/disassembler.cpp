@@ -1,5 +1,6 @@
 // Decoding and printing with LLVM MC.
 #include "isa_checks/decode/disassembler.h"
+#include "isa_checks/decode/high_sources.h"
 #include "isa_checks/decode/operands.h"
 #include "isa_checks/error.h"
 #include "isa_checks/target/mc_target.h"
@@ -166,7 +167,7 @@ std::string_view Instruction::operands() const {
 
 struct Disassembler::Machine {
   explicit Machine(const TargetFacts& facts)
-      : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()), registers(mc) {
+      : mc(facts), context(mc.triple, &limits, mc.registers.get(), mc.subtarget.get()), registers(mc), high_sources(*mc.registers) {
     disassembler.reset(mc.target->createMCDisassembler(*mc.subtarget, context));
     printer.reset(
         mc.target->createMCInstPrinter(mc.triple, mc.asm_info->getAssemblerDialect(), *mc.asm_info, *mc.instructions, *mc.registers));
@@ -184,10 +185,17 @@ struct Disassembler::Machine {
       bytes = tail;
     }
     if (has_reserved_sdwa(bytes) || has_scalar_fp6_source(bytes)) return std::nullopt;
+    const std::optional<HighSources::Lowered> lowered = HighSources::lowered(bytes);
+    if (lowered) {
+      tail = {};
+      std::ranges::copy(lowered->bytes, tail.begin());
+      bytes = tail;
+    }
     std::uint64_t size = 0;
     const auto status = disassembler->getInstruction(inst, size, bytes, address, llvm::nulls());
     const bool possible = size == 4 || size == 8 || size == longest_instruction; // these targets have no 12
     if (status == llvm::MCDisassembler::Fail || !possible || size > code.size()) return std::nullopt;
+    if (lowered && !high_sources.raise(inst, *lowered)) return std::nullopt;
     return size;
   }
 
@@ -267,6 +275,7 @@ struct Disassembler::Machine {
   RoomForLiterals limits;
   llvm::MCContext context;
   RegisterReader registers;
+  HighSources high_sources;
   std::unique_ptr<llvm::MCDisassembler> disassembler;
   std::unique_ptr<llvm::MCInstPrinter> printer;
   // Valid instructions that were decoded before, and where each is: by its 4 bytes, or by its 8, with `goes_on` at the first 4.

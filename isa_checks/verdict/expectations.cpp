@@ -25,6 +25,15 @@ class Checker {
 public:
   Checker(const Program& program, const KernelFacts& facts, IsaReport& report) : p_(program), facts_(facts), report_(report) {}
 
+  // What cannot be read keeps no promise.
+  void decodable() {
+    const auto unread = [this](const Instruction& i) {
+      return !i.valid && p_.blocks[p_.block_of(static_cast<std::size_t>(&i - p_.instructions.data()))].reachable;
+    };
+    auto evidence = instructions(unread);
+    if (matched_ > 0) add({"decodable", "all code", plural(matched_, "word") + " that LLVM cannot decode", false, std::move(evidence)});
+  }
+
   void resources(const Expectations& e) {
     const Resources& r = facts_.resources;
     if (e.no_scratch) {
@@ -330,6 +339,7 @@ bool IsaReport::met() const {
 namespace {
 
 void check_all(Checker& check, const Expectations& e, const std::vector<Finding>& faults = {}) {
+  check.decodable();
   check.resources(e);
   check.widths("global_loads", e.global_loads, is_load);
   check.widths("global_stores", e.global_stores, is_store);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <random>
 #include <span>
 #include <thread>
@@ -70,6 +71,26 @@ TEST_CASE("gfx950 has instructions that gfx942 lacks, and the other way round") 
   const auto scaled = round_trip("  v_mfma_scale_f32_16x16x128_f8f6f4 v[0:3], v[4:11], v[12:19], v[0:3], v20, v21", "gfx950");
   CHECK(scaled[0].valid);
   CHECK(scaled[0].size == 16);
+}
+
+// LLVM encodes them and does not decode them.
+TEST_CASE("matrix instructions of narrow formats have sources up to the last register") {
+  const auto scaled = [](std::string_view sources) {
+    return fmt::format("v_mfma_scale_f32_16x16x128_f8f6f4 a[36:39], {}, a[36:39], v36, v37 op_sel_hi:[0,0,0]", sources);
+  };
+  const std::string fp4 = scaled("v[238:241], v[252:255]") + " cbsz:4 blgp:4", fp6 = scaled("v[250:255], a[250:255]") + " cbsz:2 blgp:2";
+  const std::string plain = "v_mfma_f32_32x32x64_f8f6f4 v[0:15], a[250:253], v[16:19], v[0:15] cbsz:4 blgp:4";
+  for (const std::string& text : {fp4, fp6, plain}) {
+    const auto code = round_trip("  " + text, "gfx950");
+    REQUIRE(code[0].valid);
+    CHECK(code[0].text == text);
+    CHECK(code[0].size == (text == plain ? 8 : 16));
+  }
+  const auto read = round_trip("  " + fp4, "gfx950")[0].use.reads();
+  CHECK(std::ranges::count(read, RegisterRange{reg::vgpr + 252, 4}) == 1);
+  // v[250:257] does not exist: FP8 in the encoding of FP4.
+  const std::vector<std::uint8_t> fp8{0x24, 0x80, 0xad, 0xd3, 0xee, 0xf5, 0x93, 0x04};
+  CHECK_FALSE(Disassembler(target_facts("gfx950")).decode(fp8, 0)[0].valid);
 }
 
 TEST_CASE("assembler errors carry the file, line and message") {

@@ -99,6 +99,12 @@ TEST_CASE("registers, LDS and occupancy") {
   check_result(report_of("", {.min_waves_per_simd = 8}), {"min_waves_per_simd", ">= 8", "8, limited by wave_slots", true, {}});
 }
 
+TEST_CASE("what cannot be read keeps no promise, unless no wave comes to it") {
+  check_result(report_of("  .long 0xffffffff", {}),
+               {"decodable", "all code", "1 word that LLVM cannot decode", false, {"0x0: .long 0xffffffff"}});
+  CHECK(report_of("  s_branch over\n  .long 0xffffffff\nover:", {}).results.empty());
+}
+
 TEST_CASE("widths, with exceptions and with a least count") {
   check_result(report_of(mixed, {.global_loads = {.min_bytes = 16}}),
                {"global_loads", ">= 16 B", "16B x2, 4B x1", false, {"0x10: buffer_load_dword v0, off, s[0:3], 0"}});
