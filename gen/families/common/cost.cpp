@@ -34,13 +34,14 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
                crowded = chip.hbm_ns_per_byte * std::max(0.0, crowd - chip.hbm_free_bytes);
   const double near_ns = ns(chip.l2_latency_cycles) + w.near_lost * (chip.hbm_latency_ns - ns(chip.l2_latency_cycles));
   const double path = ns(on_a_cu * w.fill_bytes / chip.fill_bytes_per_cycle), l1 = ns(on_a_cu * w.register_bytes / chip.l1_bytes_per_cycle);
+  const double instructions = ns(std::ceil(on_a_cu * w.waves / simds) * issued);
   const std::array<std::pair<double, std::string_view>, 5> bounds{
       {{w.workgroups * (w.far_bytes / chip.hbm_tbs + w.written / chip.write_tbs) / 1e3, "HBM"},
        {path, "a CU's path from L2"},
        {l1, "L1"},
        {on_a_cu * (w.far_bytes * (chip.hbm_latency_ns + crowded) + near_bytes * near_ns) / chip.max_missing_bytes,
         "lines that L1 waits for"},
-       {ns(std::ceil(on_a_cu * w.waves / simds) * issued), "instructions"}}};
+       {instructions, "instructions"}}};
   const auto most = *std::ranges::max_element(bounds);
 
   Cost cost;
@@ -59,6 +60,7 @@ Cost cost_of(const Demand& w, const machine::Chip& chip) {
   const double in_step = std::min(1.0, rounds - 1) * (w.chain_ns + chip.hbm_latency_ns);
   cost.stream = std::pow(together, 1 / busy_together) + w.chain_ns + in_step;
   cost.bound_by = by_latency > most.first ? "latency" : most.second;
+  cost.cu_share = std::max({path, l1, instructions}) / std::max(by_latency, most.first);
   const double steps_left = w.stage_share > 0 ? left_at_end * ns(wave_cycles) / trips : 0;
   cost.exit = ns(chip.store_ack_cycles) + steps_left + w.exit_ns;
   return cost;

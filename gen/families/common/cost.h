@@ -34,6 +34,7 @@ struct Demand {
 struct Cost {
   double start = 0, stream = 0, exit = 0; // nanoseconds: until the first data; while data come; after
   std::string_view bound_by = {};         // what decides the stream
+  double cu_share = 0;                    // how long its CUs take for the path from L2, L1 or instructions, of what that takes
   double total() const { return start + stream + exit; }
 };
 Cost cost_of(const Demand& work, const machine::Chip& chip);
