@@ -40,6 +40,7 @@ ExplainedCandidate explained(const Plan& plan, const TriedSchedule& tried, const
   c.vgprs = static_cast<int>(tried.facts.resources.vgprs);
   c.lds_bytes = static_cast<int>(tried.facts.resources.lds_bytes);
   c.contract = first_broken(tried.report);
+  c.too_long = tried.too_long;
   if (tried.predictions.empty()) return c;
   const timing::Prediction& last = tried.predictions.back();
   const timing::Phase& longest = *std::ranges::max_element(last.phases, {}, &timing::Phase::microseconds);
@@ -64,6 +65,8 @@ std::string invariant_choice(const Plan& plan, const Schedule& own, const Target
 std::string verdict(const Explanation& e) {
   if (e.chosen == e.candidates.size()) return "no candidate keeps its ISA contract";
   const ExplainedCandidate &c = e.candidates[e.chosen], &q = e.candidates[e.quickest];
+  if (!c.too_long.empty())
+    return fmt::format("the cost model's first, {}, is not simulated, nothing to compare it with", fmt::join(c.settings, " "));
   if (e.chosen == e.quickest)
     return fmt::format("the cost model's first, {}, is the quickest by the simulation too", fmt::join(c.settings, " "));
   return fmt::format("the cost model's first takes {:.1f} % longer by the simulation than {}; kiln tune would keep that one",
@@ -102,11 +105,11 @@ Explanation explain(const KernelSpec& spec, const Target& target, const timing::
   for (const Schedule& schedule : schedules)
     e.candidates.push_back(
         explained(plan, try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false}, at, options), target, at));
-  const auto holds = [](const ExplainedCandidate& c) { return c.predicted_us > 0; };
+  const auto holds = [](const ExplainedCandidate& c) { return c.contract == "holds"; };
   e.chosen = e.quickest = static_cast<std::size_t>(std::ranges::find_if(e.candidates, holds) - e.candidates.begin());
   if (e.chosen < schedules.size()) e.batch_invariance = batch_invariance(plan, schedules[e.chosen], target);
   for (std::size_t i = e.chosen; i < e.candidates.size(); ++i)
-    if (holds(e.candidates[i]) && e.candidates[i].predicted_us < e.candidates[e.quickest].predicted_us) e.quickest = i;
+    if (e.candidates[i].predicted_us > 0 && e.candidates[i].predicted_us < e.candidates[e.quickest].predicted_us) e.quickest = i;
   return e;
 }
 
@@ -126,7 +129,8 @@ std::string to_text(const Explanation& e) {
                                           : " ",
                         us_text(c.cost_us), us_text(c.predicted_us), c.bound_by, c.vgprs, c.lds_bytes, c.workgroups,
                         fmt::join(c.settings, " "));
-    if (c.predicted_us == 0) text += fmt::format("    breaks its ISA contract: {}\n", c.contract);
+    if (!c.too_long.empty()) text += fmt::format("    is not simulated: {}\n", c.too_long);
+    else if (c.predicted_us == 0) text += fmt::format("    breaks its ISA contract: {}\n", c.contract);
   }
   if (e.chosen < e.candidates.size()) {
     const ExplainedCandidate& c = e.candidates[e.chosen];
@@ -155,7 +159,8 @@ std::string to_json(const Explanation& e) {
          {"vgprs", c.vgprs},
          {"lds_bytes", c.lds_bytes},
          {"workgroups", c.workgroups},
-         {"contract", c.contract}});
+         {"contract", c.contract},
+         {"too_long", c.too_long}});
   return json.dump(2);
 }
 

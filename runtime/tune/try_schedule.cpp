@@ -48,15 +48,25 @@ double TriedSchedule::microseconds() const {
 
 TriedSchedule try_schedule(const Plan& plan, const Schedule& schedule, const Target& target, const timing::Chip& chip,
                            const timing::PredictOptions& predict, std::span<const RunTimeSizes> sizes, const CompileOptions& options) {
-  TriedSchedule tried{
-      .schedule = schedule, .source = emit_source(plan, schedule, target), .object = {}, .facts = {}, .report = {}, .predictions = {}};
+  TriedSchedule tried{.schedule = schedule,
+                      .source = emit_source(plan, schedule, target),
+                      .object = {},
+                      .facts = {},
+                      .report = {},
+                      .predictions = {},
+                      .too_long = {}};
   tried.object = compile(tried.source, target, options);
   Inspection seen = inspect(tried.object, promises(plan, schedule, target));
   tried.facts = std::move(seen.facts);
   tried.report = std::move(seen.report);
   if (!tried.report.met()) return tried;
-  for (const RunTimeSizes& at : sizes)
-    tried.predictions.push_back(predict_kernel(plan.spec, tried.source, tried.object, at, chip, predict));
+  try {
+    for (const RunTimeSizes& at : sizes)
+      tried.predictions.push_back(predict_kernel(plan.spec, tried.source, tried.object, at, chip, predict));
+  } catch (const timing::TooLong& error) {
+    tried.predictions.clear();
+    tried.too_long = error.what();
+  }
   return tried;
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/build/build_kernel.h"
 #include "runtime/compile/compile.h"
 #include <span>
+#include <string>
 #include <vector>
 
 namespace kiln {
@@ -21,7 +22,8 @@ struct TriedSchedule {
   CodeObject object;
   isa::KernelFacts facts;
   isa::IsaReport report;                       // of the ISA contract
-  std::vector<timing::Prediction> predictions; // one for each of the sizes; empty when the contract is broken
+  std::vector<timing::Prediction> predictions; // one for each of the sizes; empty when the contract is broken, or the launch too long
+  std::string too_long;                        // why it is not simulated though the contract holds
   double microseconds() const;                 // their geometric mean; 0 without
 };
 

@@ -9,7 +9,7 @@ TimeOfSchedule predicted_time(const Target& target, const timing::Chip& chip, ti
   return [=, &chip](const Plan& plan, const Schedule& schedule) -> std::optional<double> {
     const TriedSchedule tried =
         try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false}, nominal_sizes(plan), options);
-    return tried.report.met() ? std::optional(tried.microseconds()) : std::nullopt;
+    return tried.predictions.empty() ? std::nullopt : std::optional(tried.microseconds());
   };
 }
 
@@ -29,10 +29,10 @@ std::optional<TuningEntry> Tuner::tune(const KernelSpec& spec, const Target& tar
     }
   }
   if (best.tried == 0)
-    throw RejectedError(fmt::format(
-        "kernel '{}' for {}: none of {} candidates was timed: each breaks its ISA contract, or was on the GPU when an earlier run "
-        "ended",
-        spec.name(), target.arch(), schedules.size()));
+    throw RejectedError(fmt::format("kernel '{}' for {}: none of {} candidates was timed: each breaks its ISA contract, is too long to be "
+                                    "simulated, or was on the GPU when an earlier run "
+                                    "ended",
+                                    spec.name(), target.arch(), schedules.size()));
   return best;
 }
 

@@ -24,6 +24,18 @@ TEST_CASE("workgroups that tell each other something are simulated to the end, w
   }
 }
 
+TEST_CASE("a schedule that is too long to be simulated says so, and has no time") {
+  const SchedulePoint point = schedule_point(20);
+  const Plan plan = make_plan(point.spec, point.to);
+  const TriedSchedule tried =
+      try_schedule(plan, candidates(plan, point.to).front(), point.to, point.to.chip(), {.changes = false, .max_steps = 100},
+                   nominal_sizes(plan), own_process_options(process_environment()));
+  CHECK(tried.report.met());
+  CHECK(tried.predictions.empty());
+  CHECK(tried.microseconds() == 0);
+  CHECK(tried.too_long.find("more than 100 wave instructions") != std::string::npos);
+}
+
 // Each is at most 3 % behind by the model, and HBM bounds the first.
 TEST_CASE("where HBM bounds a launch, what asks for memory otherwise is simulated: ties, and more if CUs have much to do") {
   const Target to = target("gfx942");
