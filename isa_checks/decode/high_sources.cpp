@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 namespace kiln::isa {
@@ -25,11 +26,6 @@ std::string raised(std::string_view name) {
 }
 
 } // namespace
-
-HighSources::HighSources(const llvm::MCRegisterInfo& registers) : registers_(registers) {
-  for (unsigned i = 0; i < registers.getNumRegs(); ++i)
-    if (const std::string_view name = registers.getName(i); name.starts_with("VGPR") || name.starts_with("AGPR")) numbers_.emplace(name, i);
-}
 
 std::optional<HighSources::Lowered> HighSources::lowered(std::span<const std::uint8_t> code) {
   const auto is = [&](std::size_t at, std::uint8_t opcode) {
@@ -56,9 +52,11 @@ bool HighSources::raise(llvm::MCInst& inst, const Lowered& lowered) const {
     if (!lowered.sources[i]) continue;
     llvm::MCOperand& operand = inst.getOperand(1 + i); // behind the result
     if (!operand.isReg()) return false;
-    const auto number = numbers_.find(raised(registers_.getName(operand.getReg())));
-    if (number == numbers_.end()) return false;
-    operand.setReg(llvm::MCRegister(number->second));
+    const std::string name = raised(registers_.getName(operand.getReg()));
+    unsigned number = 0; // searched for each time: there are few such instructions, and a table costs every disassembler milliseconds
+    while (number < registers_.getNumRegs() && name != registers_.getName(number)) ++number;
+    if (number == registers_.getNumRegs()) return false;
+    operand.setReg(llvm::MCRegister(number));
   }
   return true;
 }

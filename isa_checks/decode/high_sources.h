@@ -6,8 +6,6 @@
 #include <llvm/MC/MCRegisterInfo.h>
 #include <optional>
 #include <span>
-#include <string>
-#include <unordered_map>
 
 namespace kiln::isa {
 
@@ -24,7 +22,7 @@ public:
     std::array<bool, 2> sources{};             // which of them
   };
 
-  explicit HighSources(const llvm::MCRegisterInfo& registers);
+  explicit HighSources(const llvm::MCRegisterInfo& registers) : registers_(registers) {}
   // Nothing for what is no such instruction.
   static std::optional<Lowered> lowered(std::span<const std::uint8_t> code);
   // Puts the registers of an instruction that was decoded from `lowered` where they are. False: there are none, the encoding is wrong.
@@ -32,7 +30,6 @@ public:
 
 private:
   const llvm::MCRegisterInfo& registers_;
-  std::unordered_map<std::string, unsigned> numbers_; // LLVM's, of ranges of vector registers by name
 };
 
 } // namespace kiln::isa
