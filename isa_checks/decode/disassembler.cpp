@@ -195,7 +195,7 @@ struct Disassembler::Machine {
     const auto status = disassembler->getInstruction(inst, size, bytes, address, llvm::nulls());
     const bool possible = size == 4 || size == 8 || size == longest_instruction; // these targets have no 12
     if (status == llvm::MCDisassembler::Fail || !possible || size > code.size()) return std::nullopt;
-    if (lowered && !high_sources.raise(inst, *lowered)) return std::nullopt;
+    if (lowered && (size != lowered->size || !high_sources.raise(inst, *lowered))) return std::nullopt; // not its prefix alone
     return size;
   }
 

@@ -34,7 +34,8 @@ std::optional<HighSources::Lowered> HighSources::lowered(std::span<const std::ui
   const std::size_t at = is(0, 0xac) ? 8 : 0; // behind V_MFMA_LD_SCALE_B32
   if (!is(at, 0xad) && !is(at, 0xae)) return std::nullopt;
   Lowered result;
-  std::copy_n(code.begin(), at + 8, result.bytes.begin());
+  result.size = at + 8;
+  std::copy_n(code.begin(), result.size, result.bytes.begin());
   std::uint32_t sources;
   std::memcpy(&sources, &result.bytes[at + 4], sizeof sources);
   for (std::uint32_t i = 0; i < 2; ++i) {

@@ -19,7 +19,8 @@ public:
 
   struct Lowered {
     std::array<std::uint8_t, longest> bytes{}; // the instruction with lower sources
-    std::array<bool, 2> sources{};             // which of them
+    std::size_t size = 0;
+    std::array<bool, 2> sources{}; // which of them
   };
 
   explicit HighSources(const llvm::MCRegisterInfo& registers) : registers_(registers) {}

@@ -30,8 +30,7 @@ std::optional<TuningEntry> Tuner::tune(const KernelSpec& spec, const Target& tar
   }
   if (best.tried == 0)
     throw RejectedError(fmt::format("kernel '{}' for {}: none of {} candidates was timed: each breaks its ISA contract, is too long to be "
-                                    "simulated, or was on the GPU when an earlier run "
-                                    "ended",
+                                    "simulated, or was on the GPU when an earlier run ended",
                                     spec.name(), target.arch(), schedules.size()));
   return best;
 }

@@ -91,6 +91,9 @@ TEST_CASE("matrix instructions of narrow formats have sources up to the last reg
   // v[250:257] does not exist: FP8 in the encoding of FP4.
   const std::vector<std::uint8_t> fp8{0x24, 0x80, 0xad, 0xd3, 0xee, 0xf5, 0x93, 0x04};
   CHECK_FALSE(Disassembler(target_facts("gfx950")).decode(fp8, 0)[0].valid);
+  // The same behind scales: the prefix alone is no instruction.
+  const std::vector<std::uint8_t> scaled_fp8{0, 0, 0xac, 0xd3, 0x24, 0x4b, 0x02, 0, 0x24, 0x88, 0xad, 0xd3, 0xee, 0xf5, 0x93, 0x04};
+  CHECK_FALSE(Disassembler(target_facts("gfx950")).decode(scaled_fp8, 0)[0].valid);
 }
 
 TEST_CASE("assembler errors carry the file, line and message") {
