@@ -60,8 +60,7 @@ bool Xcd::await_l1(WaveState& wave, const Code& code, bool last) {
 
 void Xcd::push_l1(int cu) {
   const Request& next = cus_[static_cast<std::size_t>(cu)].requests.front();
-  ready_.emplace(std::max(next.issued, memory_.l1_free(cu)), 0, std::numeric_limits<std::int64_t>::min(),
-                 l1_of + static_cast<uint32_t>(cu));
+  ready_.emplace(std::max(next.issued, memory_.l1_free(cu)), -1, l1_of + static_cast<uint32_t>(cu));
 }
 
 // Serves the oldest request of a CU, when its L1 has room for what that one misses.

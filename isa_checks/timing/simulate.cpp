@@ -118,12 +118,6 @@ void Xcd::end(uint32_t w) {
   launch_next(g.ended + chip_.slot_turnover_ns * chip_.clock_ghz);
 }
 
-Ready Xcd::ready(uint32_t w) const {
-  const WaveState& wave = waves_[w];
-  const std::size_t steps = groups_[wave.group].like->waves[static_cast<std::size_t>(wave.index)].size();
-  return {wave.time, wave.group, wave.next - static_cast<std::int64_t>(steps), w};
-}
-
 bool Xcd::step(uint32_t w) {
   WaveState* wave = &waves_[w];
   Running& g = groups_[wave->group];
@@ -132,7 +126,7 @@ bool Xcd::step(uint32_t w) {
   const Code& code = record_.code[step.code];
   Simd& simd = cus_[static_cast<std::size_t>(wave->cu)].simd[static_cast<std::size_t>(wave->simd)];
   const double scale = options_.what_if.issue;
-  const double requested = wave->time;
+  const double requested = wave->waits_since = wave->time;
   if (code.polls && step.access != none && !await_flag(w, step)) return false;
   if (code.for_device && step.access != none && !await_others(w, g.like->accesses[step.access])) return false;
   if (!await_l1(*wave, code, wave->next + 1 == steps.size())) return false;
@@ -190,7 +184,7 @@ Simulation Xcd::run(uint32_t xcd) {
   result_.workgroups = static_cast<uint32_t>(queue_.size()), result_.xcds = xcds_;
   launch_next(0);
   while (!ready_.empty() || break_circle()) {
-    const auto [time, group, left, w] = ready_.top();
+    const auto [time, since, w] = ready_.top();
     ready_.pop();
     if ((w & l1_of) != 0) {
       serve_l1(static_cast<int>(w - l1_of), time);

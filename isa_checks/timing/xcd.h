@@ -46,6 +46,7 @@ struct WaveState {
   int index = 0, cu = 0, simd = 0;
   std::uint32_t next = 0; // step
   double time = 0;        // when it may issue that
+  double waits_since = 0; // when it came to that, or to the step before
   double last_store = 0, waiting_since = 0;
   bool at_barrier = false, blocked = false;
   bool in_circle = false;                                  // waits for no other XCD's workgroup
@@ -56,10 +57,10 @@ struct WaveState {
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 
-// When a wave may go on, its workgroup, minus the steps that it has left, and its index. The least goes first: at one time the waves of the
-// older workgroup, of these the one with the most to do, and of those with equally much the first by what it does (`launch`), not by its
-// number. What an L1 does next goes before all waves.
-using Ready = std::tuple<double, std::uint32_t, std::int64_t, std::uint32_t>;
+// When a wave may go on, since when it waits for that, and its index. The least goes first: at one time who has waited longest, as pipes serve them
+// too; of those the older workgroup's waves, and of these the first by what it does (`launch`), not by its number. What an L1 does next goes
+// before all waves.
+using Ready = std::tuple<double, double, std::uint32_t>;
 
 class Xcd {
 public:
@@ -75,7 +76,7 @@ public:
 private:
   void launch_next(double now);
   void launch(std::uint32_t number, int cu, double now);
-  Ready ready(std::uint32_t w) const;
+  Ready ready(std::uint32_t w) const { return {waves_[w].time, waves_[w].waits_since, w}; }
   bool step(std::uint32_t w); // false: the wave has ended or is blocked
   double issue(WaveState& wave, Queue& pipe, double cycles, Resource resource, bool counted);
   bool await_flag(std::uint32_t w, const Step& step);
