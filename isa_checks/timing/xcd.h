@@ -57,9 +57,9 @@ struct WaveState {
   std::vector<std::pair<std::uint32_t, double>> published; // steps that wrote for the device, and when others see that
 };
 
-// When a wave may go on, since when it waits for that, and its index. The least goes first: at one time who has waited longest, as pipes serve them
-// too; of those the older workgroup's waves, and of these the first by what it does (`launch`), not by its number. What an L1 does next goes
-// before all waves.
+// When a wave may go on, since when it waits for that, and its index. The least goes first: at one time who has waited longest, as pipes
+// serve them too; of those the older workgroup's waves, and of these the first by what it does (`launch`), not by its number. What an L1
+// does next goes before all waves.
 using Ready = std::tuple<double, double, std::uint32_t>;
 
 class Xcd {
