@@ -1,6 +1,7 @@
 // From simulations to a prediction.
 #include "isa_checks/timing/predict.h"
 #include "isa_checks/error.h"
+#include "isa_checks/parallel.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -52,11 +53,11 @@ std::vector<Change> changes(const Record& record, const Chip& chip, const Predic
                        {"LDS passes in half the time", {.lds = 0.5}},
                        {"atomics, releases and acquires for nothing", {.exit = 0}},
                        {"twice the rate of MALL and HBM", {.bandwidth = 2}}};
-  std::vector<Change> result;
-  for (const Named& n : all) {
-    const Simulation s = simulate(record, chip, {.cache = options.cache, .what_if = n.change, .xcd = xcd});
-    result.push_back({n.what, nanoseconds_of(s, chip, options.launch) / 1e3});
-  }
+  std::vector<Change> result(std::size(all));
+  in_parallel(result.size(), processors(), [&](std::size_t i) {
+    const Simulation s = simulate(record, chip, {.cache = options.cache, .what_if = all[i].change, .xcd = xcd});
+    result[i] = {all[i].what, nanoseconds_of(s, chip, options.launch) / 1e3};
+  });
   std::ranges::stable_sort(result, {}, &Change::microseconds);
   return result;
 }
@@ -107,6 +108,13 @@ Prediction predict(const Record& record, const Chip& chip, const PredictOptions&
               phase("stream", s, chip, s.first_data, s.last_data, 0), phase("exit", s, chip, s.last_data, s.cycles, 0)};
   if (options.changes) p.changes = changes(record, chip, options, s.xcd);
   return p;
+}
+
+void shorten(Prediction& p, double microseconds) {
+  if (microseconds >= p.microseconds) return;
+  p.phases[streaming].microseconds -= p.microseconds - microseconds;
+  p.microseconds = microseconds;
+  set_what_follows(p);
 }
 
 Prediction extrapolate(const Prediction& small, Prediction large, double more, std::string from) {

@@ -61,6 +61,9 @@ Band band_of(const Chip& chip, LaunchKind launch, double microseconds);
 // The record is of an object that check_fits lets pass for the chip.
 Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options);
 
+// Takes from the stream what the launch is predicted to take beyond `microseconds`.
+void shorten(Prediction& prediction, double microseconds);
+
 // What a launch takes that is `more` times as much beyond `large` as that is beyond `small`: its stream grows. `from` says what the two
 // are.
 Prediction extrapolate(const Prediction& small, Prediction large, double more, std::string from);

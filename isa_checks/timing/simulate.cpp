@@ -1,7 +1,9 @@
 // Waves on the SIMDs of one XCD, in the order of their next instruction.
 #include "isa_checks/error.h"
+#include "isa_checks/parallel.h"
 #include "isa_checks/timing/xcd.h"
 #include <algorithm>
+#include <deque>
 #include <fmt/format.h>
 #include <numeric>
 #include <set>
@@ -241,23 +243,35 @@ std::set<uint32_t> maybe_slowest(const Record& record, uint32_t xcds) {
   return result;
 }
 
+// A launch takes no longer if its data lie nearer: what it does with them farther away, it may do at the same time. If chance lets it come
+// out longer, that one is taken. Out of L2 it follows the one out of MALL.
+Simulation simulate_xcd(const Record& record, const Requesters& requesters, const Chip& chip, const SimulateOptions& options,
+                        uint32_t xcd) {
+  std::deque<Xcd> launches;
+  Simulation least;
+  for (const CacheState cache : {CacheState::cold, CacheState::mall, CacheState::l2}) {
+    SimulateOptions own = options;
+    own.cache = cache;
+    Xcd& launch = launches.emplace_back(record, requesters, chip, own);
+    if (cache == CacheState::l2) launch.follow(launches[1]);
+    Simulation one = launch.run(xcd);
+    if (launches.size() == 1 || one.nanoseconds <= least.nanoseconds) least = std::move(one);
+    if (cache == options.cache) break;
+  }
+  return least;
+}
+
 } // namespace
 
 Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options) {
   const uint32_t xcds = std::min(static_cast<uint32_t>(chip.xcds), record.workgroups);
   const Requesters requesters(record, xcds);
-  Simulation slowest;
-  for (const uint32_t xcd : options.xcd ? std::set{*options.xcd} : maybe_slowest(record, xcds)) {
-    Xcd launch(record, requesters, chip, options);
-    if (options.cache == CacheState::l2) {
-      Xcd before(record, requesters, chip, {.cache = CacheState::mall});
-      before.run(xcd);
-      launch.follow(before);
-    }
-    Simulation one = launch.run(xcd);
-    if (one.nanoseconds > slowest.nanoseconds) slowest = std::move(one);
-  }
-  return slowest;
+  const std::set<uint32_t> chosen = options.xcd ? std::set{*options.xcd} : maybe_slowest(record, xcds);
+  const std::vector<uint32_t> simulated(chosen.begin(), chosen.end());
+  std::vector<Simulation> results(simulated.size());
+  in_parallel(simulated.size(), processors(),
+              [&](std::size_t i) { results[i] = simulate_xcd(record, requesters, chip, options, simulated[i]); });
+  return std::move(*std::ranges::max_element(results, {}, &Simulation::nanoseconds));
 }
 
 } // namespace kiln::timing

@@ -1,17 +1,16 @@
 // Ahead of time: a list of kernels compiled into a cache layer.
 #include "runtime/aot/aot.h"
 #include "gen/error.h"
+#include "isa_checks/parallel.h"
 #include "runtime/cache/folder/cache_folder.h"
 #include "runtime/stopwatch.h"
 #include <algorithm>
-#include <atomic>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <limits>
 #include <mutex>
 #include <optional>
 #include <sstream>
-#include <thread>
 #include <utility>
 
 namespace kiln {
@@ -140,21 +139,14 @@ AotReport run_aot(const std::vector<AotKernel>& kernels, const AotOptions& optio
   AotReport report;
   report.results.resize(kernels.size());
   Run run(options);
-  std::atomic<std::size_t> next{0};
   std::size_t done = 0;
   std::mutex progress_mutex;
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < run.at_once(); ++i)
-      threads.emplace_back([&] {
-        for (std::size_t k = next++; k < kernels.size(); k = next++) {
-          report.results[k] = run.make(kernels[k]);
-          const std::lock_guard lock(progress_mutex);
-          ++done;
-          if (options.progress) run.events().guard("progress_threw", [&] { options.progress(done, report.results[k]); });
-        }
-      });
-  }
+  in_parallel(kernels.size(), static_cast<std::size_t>(run.at_once()), [&](std::size_t k) {
+    report.results[k] = run.make(kernels[k]);
+    const std::lock_guard lock(progress_mutex);
+    ++done;
+    if (options.progress) run.events().guard("progress_threw", [&] { options.progress(done, report.results[k]); });
+  });
   if (folder) folder->tidy();
   report.events = run.events().counts();
   report.seconds = watch.milliseconds() / 1000;

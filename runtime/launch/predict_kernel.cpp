@@ -3,12 +3,16 @@
 #include "gen/reference/index_check.h"
 #include "gen/reference/random_inputs.h"
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
 #include <new>
 #include <optional>
+#include <vector>
 
 namespace kiln {
 namespace {
+
+constexpr std::int64_t tile_rows = 16; // of matrix instructions
 
 using Sizes = std::map<std::string, std::int64_t>;
 
@@ -27,14 +31,13 @@ timing::RecordOptions record_options(const timing::Chip& chip, const timing::Pre
 // Blocks of rows of an expert in a launch, each of which streams a matrix: pairs go to the experts in turn (record_kernel), and fill a tile
 // of matrix instructions before they make another block. 0: the kernel has no experts.
 std::int64_t expert_blocks(const KernelSpec& spec, const Sizes& sizes) {
-  constexpr std::int64_t rows = 16;
   const auto size_of = [&](const Dim& dim) { return dim.is_dynamic() ? sizes.at(dim.name()) : dim.size(); };
   std::int64_t blocks = 0;
   for (const ExpertUse& use : expert_uses(spec)) {
     std::int64_t pairs = 1;
     for (const Dim& dim : use.order.shape()) pairs *= size_of(dim);
     const std::int64_t busy = std::min(pairs, size_of(use.offsets.shape().front()) - 1), of_expert = (pairs + busy - 1) / busy;
-    blocks += busy * ((of_expert + rows - 1) / rows);
+    blocks += busy * ((of_expert + tile_rows - 1) / tile_rows);
   }
   return blocks;
 }
@@ -80,13 +83,71 @@ std::optional<timing::Prediction> extrapolated(const KernelSpec& spec, const Ker
   return p;
 }
 
+// The instructions of each wave that was executed, in order, as indices of Record::code.
+using Executed = std::vector<std::vector<std::uint32_t>>;
+
+Executed executed(const timing::Record& record) {
+  Executed waves;
+  for (const timing::Workgroup& g : record.recorded)
+    for (const auto& steps : g.waves) {
+      waves.emplace_back(steps.size());
+      std::ranges::transform(steps, waves.back().begin(), &timing::Step::code);
+    }
+  return waves;
+}
+
+// Whether each wave of `more` does all that it does in `less`, in that order, and maybe something between.
+bool does_all_of(const Executed& more, const Executed& less) {
+  return std::ranges::equal(more, less, [](const auto& wave, const auto& part) {
+    auto next = part.begin();
+    for (const std::uint32_t code : wave)
+      if (next != part.end() && *next == code) ++next;
+    return next == part.end();
+  });
+}
+
+// A launch of more rows of a tile of matrix instructions may do all that one of fewer rows does, and more. What it does, that one may do at
+// the same time, so that it takes no longer. By itself it may come out longer, by chance of who is served first
+// (docs/timing_validation.md): `p` becomes the least of those with the next powers of two rows, up to a tile.
+void shorten_to_more_rows(timing::Prediction& p, const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
+                          const Sizes& sizes, const Executed& own, timing::PredictOptions options) {
+  options.changes = options.spans = false;
+  const auto workgroups = [&](const Sizes& of) { return source.launch.blocks([&](const std::string& dim) { return of.at(dim); }); };
+  const timing::Simulation& s = p.simulation;
+  Sizes before = sizes;
+  for (std::int64_t rows = largest(sizes); rows < tile_rows;) {
+    rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows) + 1));
+    Sizes more = sizes;
+    for (const Dim& dim : spec.dynamic_dims()) more[dim.name()] = size_within(dim, rows);
+    if (more == before || workgroups(more) != workgroups(sizes)) return;
+    try {
+      const timing::Record larger = record_kernel(spec, source, object, more, record_options(*p.chip, options));
+      if (!does_all_of(executed(larger), own)) return;
+      // It takes as long as its slowest XCD: mostly this one alone takes longer.
+      if (timing::simulate(larger, *p.chip, {.cache = options.cache, .xcd = s.xcd}).nanoseconds < s.nanoseconds)
+        timing::shorten(p, timing::predict(larger, *p.chip, options).microseconds);
+    } catch (const timing::TooLong&) {
+      return;
+    } catch (const std::bad_alloc&) {
+      return;
+    }
+    before = std::move(more);
+  }
+}
+
 } // namespace
 
 timing::Prediction predict_kernel(const KernelSpec& spec, const KernelSource& source, const CodeObject& object, const Sizes& sizes,
                                   const timing::Chip& chip, const timing::PredictOptions& options) {
   const auto shorter = [&] { return extrapolated(spec, source, object, sizes, chip, options); };
   try {
-    return timing::predict(record_kernel(spec, source, object, sizes, record_options(chip, options)), chip, options);
+    std::optional<timing::Record> record = record_kernel(spec, source, object, sizes, record_options(chip, options));
+    timing::Prediction p = timing::predict(*record, chip, options);
+    if (options.one_xcd || sizes.empty() || largest(sizes) >= tile_rows) return p;
+    const Executed own = executed(*record);
+    record.reset(); // memory for another one
+    shorten_to_more_rows(p, spec, source, object, sizes, own, options);
+    return p;
   } catch (const timing::TooLong&) {
     if (auto p = shorter()) return *std::move(p);
     throw;

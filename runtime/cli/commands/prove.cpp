@@ -1,5 +1,6 @@
 // kiln prove: proof sheets of a kernel, of a manifest's kernels, or of the whole catalogue.
 #include "gen/error.h"
+#include "isa_checks/parallel.h"
 #include "runtime/aot/manifest.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/kernel_choice.h"
@@ -9,13 +10,11 @@
 #include "runtime/proof/proof.h"
 #include "runtime/stopwatch.h"
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
-#include <thread>
 
 namespace kiln::cli {
 namespace {
@@ -102,39 +101,32 @@ ProofSheet sheet_of_error(const ProofJob& job, const std::exception& error) {
 std::vector<ProofSheet> prove_all(const ProveRequest& request, const std::vector<ProofJob>& jobs, const CompileOptions& compile,
                                   const std::optional<Device>& device, const timing::Chip* chip) {
   std::vector<ProofSheet> sheets(jobs.size());
-  std::atomic<std::size_t> next = 0, done = 0;
+  std::size_t done = 0;
   std::mutex terminal;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++) {
-      const ProofJob& job = jobs[i];
-      ProofOptions options = request.options;
-      options.overrides = job.overrides;
-      options.title = job.title;
-      options.device = device;
-      options.chip = chip;
-      const Stopwatch watch;
-      try {
-        sheets[i] = prove(job.spec, job.target, compile, options);
-      } catch (const UserError& error) {
-        if (jobs.size() == 1) throw; // the command line's fault; of many kernels the others go on
-        sheets[i] = sheet_of_error(job, error);
-      } catch (const std::exception& error) {
-        sheets[i] = sheet_of_error(job, error);
-      }
-      const std::lock_guard lock(terminal);
-      ++done;
-      if (!request.quiet && jobs.size() > 1)
-        fmt::print(stderr, "[{}/{}] {} {}: {} ({:.1f} s)\n", done.load(), jobs.size(), job.title, job.target.arch(),
-                   sheets[i].holds() ? "holds" : "fails", watch.milliseconds() / 1000);
-    }
-  };
   const bool has_gpu = device && !device->is_emulated(); // which times one kernel at a time
-  const std::size_t wanted = has_gpu ? 1 : request.jobs > 0 ? static_cast<std::size_t>(request.jobs) : std::thread::hardware_concurrency();
-  {
-    std::vector<std::jthread> threads;
-    for (std::size_t i = 1; i < std::min(wanted, jobs.size()); ++i) threads.emplace_back(work);
-    work();
-  }
+  const std::size_t at_once = has_gpu ? 1 : request.jobs > 0 ? static_cast<std::size_t>(request.jobs) : processors();
+  in_parallel(jobs.size(), at_once, [&](std::size_t i) {
+    const ProofJob& job = jobs[i];
+    ProofOptions options = request.options;
+    options.overrides = job.overrides;
+    options.title = job.title;
+    options.device = device;
+    options.chip = chip;
+    const Stopwatch watch;
+    try {
+      sheets[i] = prove(job.spec, job.target, compile, options);
+    } catch (const UserError& error) {
+      if (jobs.size() == 1) throw; // the command line's fault; of many kernels the others go on
+      sheets[i] = sheet_of_error(job, error);
+    } catch (const std::exception& error) {
+      sheets[i] = sheet_of_error(job, error);
+    }
+    const std::lock_guard lock(terminal);
+    ++done;
+    if (!request.quiet && jobs.size() > 1)
+      fmt::print(stderr, "[{}/{}] {} {}: {} ({:.1f} s)\n", done, jobs.size(), job.title, job.target.arch(),
+                 sheets[i].holds() ? "holds" : "fails", watch.milliseconds() / 1000);
+  });
   return sheets;
 }
 
