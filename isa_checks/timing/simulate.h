@@ -48,7 +48,7 @@ struct SimulateOptions {
   std::optional<std::uint32_t> xcd{}; // the one to simulate; none: the slowest
 };
 
-// Throws isa::Error when waves wait for each other for ever.
+// With the data in MALL or L2: with them farther away, if that takes less. Throws isa::Error when waves wait for each other for ever.
 Simulation simulate(const Record& record, const Chip& chip, const SimulateOptions& options);
 
 } // namespace kiln::timing

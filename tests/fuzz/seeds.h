@@ -19,11 +19,11 @@ inline std::uint64_t number_from(const char* variable, std::uint64_t otherwise) 
   return number;
 }
 
-// The numbers, below `points`, that KILN_SWEEP_FIRST (0) and KILN_SWEEP_COUNT (10) choose; a count over `points` takes all. Neighbours in
+// The numbers, below `points`, that KILN_SWEEP_FIRST (0) and KILN_SWEEP_COUNT (8) choose; a count over `points` takes all. Neighbours in
 // this order are far apart in the list, whose length is no multiple of 1009.
 inline std::vector<std::uint64_t> swept_points(std::uint64_t points) {
   constexpr std::uint64_t stride = 1009; // a prime
-  const std::uint64_t first = number_from("KILN_SWEEP_FIRST", 0), count = std::min(number_from("KILN_SWEEP_COUNT", 10), points);
+  const std::uint64_t first = number_from("KILN_SWEEP_FIRST", 0), count = std::min(number_from("KILN_SWEEP_COUNT", 8), points);
   std::vector<std::uint64_t> numbers;
   for (std::uint64_t i = first; i < first + count; ++i) numbers.push_back(i * stride % points);
   return numbers;
