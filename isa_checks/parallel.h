@@ -4,12 +4,16 @@
 #include <atomic>
 #include <cstddef>
 #include <future>
-#include <thread>
+#include <sched.h>
 #include <vector>
 
 namespace kiln {
 
-inline std::size_t processors() { return std::max(1U, std::thread::hardware_concurrency()); }
+// That this process may run on.
+inline std::size_t processors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::size_t>(std::max(1, CPU_COUNT(&set))) : 1;
+}
 
 // Calls work(0) to work(count - 1), `at_once` of them at a time, the caller's thread among those. When one throws, the others end, and it
 // is thrown to the caller.

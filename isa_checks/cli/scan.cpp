@@ -2,6 +2,7 @@
 #include "isa_checks/cli/scan.h"
 #include "isa_checks/input/mapped_file.h"
 #include "isa_checks/object/called_functions.h"
+#include "isa_checks/parallel.h"
 #include "isa_checks/plural.h"
 #include <algorithm>
 #include <condition_variable>
@@ -89,8 +90,8 @@ public:
   ScanTotals run() {
     const std::vector<std::string> files = expand_paths(options_.paths, [this](const Error& error) { fail(error); });
     std::vector<std::jthread> workers;
-    const unsigned count = options_.threads > 0 ? options_.threads : std::max(1U, std::thread::hardware_concurrency());
-    for (unsigned i = 0; i < count; ++i) workers.emplace_back([this] { work(); });
+    const std::size_t count = options_.threads > 0 ? options_.threads : processors();
+    for (std::size_t i = 0; i < count; ++i) workers.emplace_back([this] { work(); });
     try {
       read_all(files);
     } catch (...) {

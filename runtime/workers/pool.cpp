@@ -2,6 +2,7 @@
 #include "runtime/workers/pool.h"
 #include "gen/error.h"
 #include "gen/families/schedule.h"
+#include "isa_checks/parallel.h"
 #include "runtime/compile/comgr_cache.h"
 #include "runtime/compile/dump.h"
 #include "runtime/workers/compile_job.h"
@@ -9,18 +10,12 @@
 #include <algorithm>
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 namespace kiln {
 namespace {
 
 namespace fs = std::filesystem;
-
-int usable_processors() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
-}
 
 bool runnable(const fs::path& program) { return access(program.c_str(), X_OK) == 0 && !fs::is_directory(program); }
 
@@ -74,7 +69,7 @@ fs::path find_worker(const fs::path& given, const std::string& path_variable) {
 }
 
 WorkerPool::WorkerPool(WorkerOptions options, std::shared_ptr<EventLog> events) : options_(std::move(options)), events_(std::move(events)) {
-  if (options_.count <= 0) options_.count = usable_processors();
+  if (options_.count <= 0) options_.count = static_cast<int>(processors());
 }
 
 WorkerPool::~WorkerPool() = default;

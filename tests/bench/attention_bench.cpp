@@ -10,7 +10,7 @@
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/launch/record.h"
 #include "runtime/table.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "runtime/jit/jit.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -112,12 +112,9 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && std::strcmp(argv[1], "--child") == 0) return child(argv[2]);
     const bool short_form = take_short_form(argc, argv);
-    const int processes = short_form ? 1 : argc > 1 ? std::atoi(argv[1]) : 25;
-    if (processes < 1) {
-      fmt::print(stderr, "error: processes: {} is not a number from 1; usage: kiln_cache_bench [PROCESSES]\n", argv[1]);
-      return 2;
-    }
-    const int missed = run(argv[0], processes);
+    const auto processes = count_argument(argc, argv, "processes", short_form ? 1 : 25);
+    if (!processes) return 2;
+    const int missed = run(argv[0], *processes);
     return short_form ? 0 : missed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -8,7 +8,7 @@
 #include "runtime/compile/hiprtc.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cstdlib>
 #include <fmt/format.h>
@@ -161,13 +161,10 @@ int run(int samples) {
 int main(int argc, char** argv) {
   setenv("AMD_COMGR_CACHE", "0", 1); // before comgr is loaded
   const bool short_form = take_short_form(argc, argv);
-  const int samples = short_form ? 1 : argc > 1 ? std::atoi(argv[1]) : 15;
-  if (samples < 1) {
-    fmt::print(stderr, "error: samples: {} is not a number from 1; usage: kiln_compile_bench [SAMPLES]\n", argv[1]);
-    return 2;
-  }
+  const auto samples = count_argument(argc, argv, "samples", short_form ? 1 : 15);
+  if (!samples) return 2;
   try {
-    const int missed = run(samples);
+    const int missed = run(*samples);
     return short_form ? 0 : missed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

@@ -8,7 +8,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/emulated/emulate.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/verdict/lint.h"
 #include "runtime/compile/hiprtc.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

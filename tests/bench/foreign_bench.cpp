@@ -5,7 +5,7 @@
 #include "gen/catalog/catalog.h"
 #include "gen/plan/target.h"
 #include "runtime/build/build_kernel.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -66,6 +66,8 @@ double predicted(const std::string& arguments) {
   fmt::print(stderr, "failed: {}\n", command);
   return std::nan("");
 }
+
+std::string cell(double value) { return std::isnan(value) ? "-" : fmt::format("{:.2f}", value); }
 
 // Kiln's kernel for what a family of aiter's assembly computes, whose bound of m is the row's.
 std::string own_spec(const Row& row) {
@@ -136,8 +138,8 @@ std::map<int, Ratios> compare(const std::string& folder, const std::string& tabl
   for (const Row& row : selected(table, words)) {
     const double foreign = predicted_foreign(folder, row, row.at("cache"));
     const double own = predicted(own_spec(row));
-    fmt::print("{:<7} {:<19}{:>5}{:>7}{:>7} {:<5}{:>9.2f}{:>9.2f}{:>7.2f}\n", row.at("chip"), row.at("family"), row.at("m"), row.at("n"),
-               row.at("k"), row.at("cache"), foreign, own, own / foreign);
+    fmt::print("{:<7} {:<19}{:>5}{:>7}{:>7} {:<5}{:>9}{:>9}{:>7}\n", row.at("chip"), row.at("family"), row.at("m"), row.at("n"),
+               row.at("k"), row.at("cache"), cell(foreign), cell(own), cell(own / foreign));
     std::fflush(stdout);
     if (std::isnan(own / foreign)) continue;
     for (const int most : {16, 32, 64, 128, 1 << 30})

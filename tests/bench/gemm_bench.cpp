@@ -12,7 +12,7 @@
 #include "runtime/build/inspect.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>

@@ -9,8 +9,8 @@
 #include "runtime/build/inspect.h"
 #include "runtime/launch/emulated/emulate.h"
 #include "runtime/table.h"
+#include "tests/bench/arguments.h"
 #include "tests/bench/public_kernels.h"
-#include "tests/bench/short_form.h"
 #include <fmt/format.h>
 
 using namespace kiln;

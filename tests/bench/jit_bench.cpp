@@ -2,11 +2,12 @@
 // comes. The argument is the number of kernels (64). Exit code 1: a bound is missed.
 #include "gen/catalog/catalog.h"
 #include "gen/families/schedule.h"
+#include "isa_checks/parallel.h"
 #include "runtime/compile/hiprtc.h"
 #include "runtime/jit/jit.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -135,7 +136,7 @@ int run(int count, bool short_form) {
                     .right = {false, true, true, true, true}};
   fmt::print("{}", to_text(table));
   const bool met = threads.wall / workers.wall >= min_over_threads && stock_threads.wall / workers.wall >= min_over_stock;
-  if (!met) fmt::print("a bound is missed; {} processors are there\n", std::thread::hardware_concurrency());
+  if (!met) fmt::print("a bound is missed; {} processors are there\n", processors());
   return met || short_form ? 0 : 1;
 }
 
@@ -144,13 +145,10 @@ int run(int count, bool short_form) {
 int main(int argc, char** argv) {
   setenv("AMD_COMGR_CACHE", "0", 1); // before comgr is loaded, here and in the workers
   const bool short_form = take_short_form(argc, argv);
-  const int count = argc > 1 ? std::atoi(argv[1]) : 64;
-  if (count < 1) {
-    fmt::print(stderr, "error: kernels: {} is not a number from 1; usage: kiln_jit_bench [KERNELS]\n", argv[1]);
-    return 2;
-  }
+  const auto count = count_argument(argc, argv, "kernels", 64);
+  if (!count) return 2;
   try {
-    return run(count, short_form);
+    return run(*count, short_form);
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());
     return 1;

@@ -5,7 +5,7 @@
 #include "runtime/launch/device.h"
 #include "runtime/stopwatch.h"
 #include "runtime/table.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include "tests/launch/hip_stub.h"
 #include <algorithm>
 #include <cstdlib>
@@ -96,13 +96,10 @@ int run(int count) {
 
 int main(int argc, char** argv) {
   const bool short_form = take_short_form(argc, argv);
-  const int count = short_form ? 1000 : argc > 1 ? std::atoi(argv[1]) : 200000;
-  if (count < 1000) {
-    fmt::print(stderr, "error: launches: {} is not a number from 1000; usage: kiln_launch_bench [LAUNCHES]\n", argv[1]);
-    return 2;
-  }
+  const auto count = count_argument(argc, argv, "launches", short_form ? 1000 : 200000, 1000);
+  if (!count) return 2;
   try {
-    const int missed = run(count);
+    const int missed = run(*count);
     return short_form ? 0 : missed;
   } catch (const std::exception& error) {
     fmt::print(stderr, "error: {}\n", error.what());

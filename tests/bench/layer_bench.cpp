@@ -4,7 +4,7 @@
 #include "runtime/aot/manifest.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/record.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <fmt/format.h>
 #include <map>
 

@@ -10,8 +10,9 @@
 #include "isa_checks/error.h"
 #include "isa_checks/input/inputs.h"
 #include "isa_checks/input/mapped_file.h"
+#include "isa_checks/parallel.h"
+#include "tests/bench/arguments.h"
 #include "tests/bench/own_objects.h"
-#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,7 +23,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <sys/resource.h>
-#include <thread>
 
 namespace {
 
@@ -46,10 +46,10 @@ Options parse(int argc, char** argv) {
     if (i + 1 == argc) throw std::runtime_error(word + " wants a value");
     const std::string value = argv[++i];
     if (word == "--arch") options.arch = value;
-    else if (word == "--every") options.every = std::stoul(value);
-    else if (word == "--rounds") options.rounds = std::stoi(value);
+    else if (word == "--every" && kiln::read_whole(value, options.every)) continue;
+    else if (word == "--rounds" && kiln::read_whole(value, options.rounds)) continue;
     else if (word == "--scratch") options.scratch = value;
-    else throw std::runtime_error("there is no option " + word);
+    else throw std::runtime_error("there is no option " + word + " with the value " + value);
   }
   if (options.every == 0 || options.rounds < 1) throw std::runtime_error("--every and --rounds are at least 1");
   return options;
@@ -128,7 +128,7 @@ std::uint64_t whole_library(const Options& options) {
 
 int run(const Options& options, bool judge_time = true) {
   const Extracted extracted(options);
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t cores = kiln::processors();
   fmt::print("{} code objects for {}, {:.1f} MB, the largest {:.1f} MB; {} cores\n", extracted.objects, options.arch,
              static_cast<double>(extracted.bytes) / 1e6, static_cast<double>(extracted.largest) / 1e6, cores);
   if (extracted.objects == 0) return 1;

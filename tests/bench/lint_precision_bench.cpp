@@ -10,8 +10,8 @@
 #include "isa_checks/error.h"
 #include "isa_checks/input/inputs.h"
 #include "isa_checks/plural.h"
+#include "tests/bench/arguments.h"
 #include "tests/bench/own_objects.h"
-#include "tests/bench/short_form.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>

@@ -4,7 +4,7 @@
 #include "gen/families/common/family.h"
 #include "runtime/table.h"
 #include "runtime/tune/try_schedule.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -9,13 +9,13 @@
 #include "gen/families/schedule.h"
 #include "gen/reference/random.h"
 #include "gen/spec/characters.h"
+#include "isa_checks/parallel.h"
 #include "isa_checks/timing/record.h"
 #include "runtime/table.h"
 #include "runtime/tune/try_schedule.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <fmt/ranges.h>
 #include <fstream>
@@ -23,7 +23,6 @@
 #include <map>
 #include <mutex>
 #include <numeric>
-#include <thread>
 
 using namespace kiln;
 
@@ -253,25 +252,18 @@ int main(int argc, char** argv) {
   }
   Known known(argc > 3 ? argv[3] : "");
   std::vector<Regret> regrets(quick ? 4 : count);
-  std::atomic<std::size_t> next = 0;
   std::mutex printing;
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned t = 0; t < std::max(1U, quick ? 1 : std::thread::hardware_concurrency()); ++t)
-      threads.emplace_back([&] {
-        for (std::size_t i = next++; i < regrets.size(); i = next++) {
-          const Point point = point_of(first + i);
-          try {
-            regrets[i] = regret_of(point, first + i, known, quick);
-          } catch (const UserError& error) { // no schedule has LDS for so many rows, say
-            regrets[i].text = fmt::format("{}: left out: {}", point.title, error.what());
-          }
-          const std::lock_guard lock(printing);
-          fmt::print("{} {}\n", first + i, regrets[i].text);
-          std::fflush(stdout);
-        }
-      });
-  }
+  in_parallel(regrets.size(), quick ? 1 : processors(), [&](std::size_t i) {
+    const Point point = point_of(first + i);
+    try {
+      regrets[i] = regret_of(point, first + i, known, quick);
+    } catch (const UserError& error) { // no schedule has LDS for so many rows, say
+      regrets[i].text = fmt::format("{}: left out: {}", point.title, error.what());
+    }
+    const std::lock_guard lock(printing);
+    fmt::print("{} {}\n", first + i, regrets[i].text);
+    std::fflush(stdout);
+  });
   std::erase_if(regrets, [](const Regret& r) { return r.kind.empty(); });
   return print(regrets) || quick ? 0 : 1;
 }

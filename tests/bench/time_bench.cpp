@@ -6,7 +6,7 @@
 #include "isa_checks/timing/predict.h"
 #include "runtime/build/build_kernel.h"
 #include "runtime/launch/record.h"
-#include "tests/bench/short_form.h"
+#include "tests/bench/arguments.h"
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>

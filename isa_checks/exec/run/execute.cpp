@@ -2,6 +2,7 @@
 #include "isa_checks/exec/run/execute.h"
 #include "isa_checks/analysis/occupancy.h"
 #include "isa_checks/exec/run/workgroup_run.h"
+#include "isa_checks/parallel.h"
 #include <algorithm>
 #include <deque>
 #include <fmt/format.h>
@@ -172,7 +173,7 @@ ExecResult execute(const isa::CodeObject& object, std::string_view name, const G
   const ExecProgram program = predecode(object, kernel);
   const std::size_t before = memory.allocations().size();
   const u64 groups = grid.only.empty() ? u64{grid.workgroups[0]} * grid.workgroups[1] * grid.workgroups[2] : grid.only.size();
-  const u64 wanted = options.threads > 0 ? static_cast<u64>(options.threads) : std::max(1U, std::thread::hardware_concurrency());
+  const u64 wanted = options.threads > 0 ? static_cast<u64>(options.threads) : processors();
   const int threads = static_cast<int>(std::clamp<u64>(groups, 1, wanted));
   Progress progress(static_cast<std::size_t>(threads));
   progress.groups = groups;
