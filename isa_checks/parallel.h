@@ -5,14 +5,16 @@
 #include <cstddef>
 #include <future>
 #include <sched.h>
+#include <thread>
 #include <vector>
 
 namespace kiln {
 
-// That this process may run on.
+// That this process may run on; all of a machine of more than cpu_set_t holds.
 inline std::size_t processors() {
   cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? static_cast<std::size_t>(std::max(1, CPU_COUNT(&set))) : 1;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return static_cast<std::size_t>(std::max(1, CPU_COUNT(&set)));
+  return std::max(1U, std::thread::hardware_concurrency());
 }
 
 // Calls work(0) to work(count - 1), `at_once` of them at a time, the caller's thread among those. When one throws, the others end, and it

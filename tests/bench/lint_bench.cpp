@@ -46,10 +46,11 @@ Options parse(int argc, char** argv) {
     if (i + 1 == argc) throw std::runtime_error(word + " wants a value");
     const std::string value = argv[++i];
     if (word == "--arch") options.arch = value;
-    else if (word == "--every" && kiln::read_whole(value, options.every)) continue;
-    else if (word == "--rounds" && kiln::read_whole(value, options.rounds)) continue;
-    else if (word == "--scratch") options.scratch = value;
-    else throw std::runtime_error("there is no option " + word + " with the value " + value);
+    else if (word == "--every" || word == "--rounds") {
+      if (!(word == "--every" ? kiln::read_whole(value, options.every) : kiln::read_whole(value, options.rounds)))
+        throw std::runtime_error(word + " wants a number from 1, not '" + value + "'");
+    } else if (word == "--scratch") options.scratch = value;
+    else throw std::runtime_error("there is no option " + word);
   }
   if (options.every == 0 || options.rounds < 1) throw std::runtime_error("--every and --rounds are at least 1");
   return options;
