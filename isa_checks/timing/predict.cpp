@@ -110,9 +110,8 @@ Prediction predict(const Record& record, const Chip& chip, const PredictOptions&
   return p;
 }
 
-void shorten(Prediction& p, double microseconds) {
-  if (microseconds >= p.microseconds) return;
-  p.phases[streaming].microseconds -= p.microseconds - microseconds;
+void set_time(Prediction& p, double microseconds) {
+  for (Phase& part : p.phases) part.microseconds *= microseconds / p.microseconds;
   p.microseconds = microseconds;
   set_what_follows(p);
 }

@@ -50,6 +50,7 @@ struct PredictOptions {
   std::uint64_t max_steps = max_recorded_steps; // of one execution, where the launch is recorded for the prediction
   // RecordOptions::xcds. The workgroups of other XCDs are taken to be like those of the first: to compare schedules, not to state a time.
   bool one_xcd = false;
+  bool alone = false; // not compared with other numbers of rows, where the launch is recorded for the prediction: to compare schedules
 };
 
 // What the measured time may be, as shares of the predicted one: nine of ten launches of this kind that were measured lie between.
@@ -61,8 +62,8 @@ Band band_of(const Chip& chip, LaunchKind launch, double microseconds);
 // The record is of an object that check_fits lets pass for the chip.
 Prediction predict(const Record& record, const Chip& chip, const PredictOptions& options);
 
-// Takes from the stream what the launch is predicted to take beyond `microseconds`.
-void shorten(Prediction& prediction, double microseconds);
+// The launch is predicted to take `microseconds`, and its phases as much more or less.
+void set_time(Prediction& prediction, double microseconds);
 
 // What a launch takes that is `more` times as much beyond `large` as that is beyond `small`: its stream grows. `from` says what the two
 // are.

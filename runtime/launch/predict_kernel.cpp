@@ -3,22 +3,30 @@
 #include "gen/reference/index_check.h"
 #include "gen/reference/random_inputs.h"
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
 #include <new>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace kiln {
 namespace {
 
-constexpr std::int64_t tile_rows = 16; // of matrix instructions
+constexpr std::int64_t tile_rows = 16;     // of matrix instructions
+constexpr std::int64_t ordered_rows = 128; // the most of a product; launches with more are compared with one of these alone
 
 using Sizes = std::map<std::string, std::int64_t>;
 
 // All run-time sizes at most `most`.
 Sizes at_most(const KernelSpec& spec, Sizes sizes, std::int64_t most) {
   for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = size_within(dim, std::min(sizes.at(dim.name()), most));
+  return sizes;
+}
+
+Sizes all_of(const KernelSpec& spec, std::int64_t size) {
+  Sizes sizes;
+  for (const Dim& dim : spec.dynamic_dims()) sizes[dim.name()] = size_within(dim, size);
   return sizes;
 }
 
@@ -83,56 +91,79 @@ std::optional<timing::Prediction> extrapolated(const KernelSpec& spec, const Ker
   return p;
 }
 
-// The instructions of each wave that was executed, in order, as indices of Record::code.
-using Executed = std::vector<std::vector<std::uint32_t>>;
+// What the waves of a launch do: instructions in order, as indices of Record::code.
+struct Executed {
+  std::vector<std::vector<std::vector<std::uint32_t>>> recorded; // of each wave of a workgroup that was executed
+  std::vector<std::size_t> like;                                 // by number of a workgroup: which of these it does
+};
 
 Executed executed(const timing::Record& record) {
-  Executed waves;
-  for (const timing::Workgroup& g : record.recorded)
+  Executed done;
+  for (const timing::Workgroup& g : record.recorded) {
+    auto& waves = done.recorded.emplace_back();
     for (const auto& steps : g.waves) {
       waves.emplace_back(steps.size());
       std::ranges::transform(steps, waves.back().begin(), &timing::Step::code);
     }
-  return waves;
+  }
+  for (std::uint32_t n = 0; n < record.workgroups; ++n)
+    done.like.push_back(static_cast<std::size_t>(&record.representative_of(n) - record.recorded.data()));
+  return done;
 }
 
-// Whether each wave of `more` does all that it does in `less`, in that order, and maybe something between.
+// Whether each workgroup of `less` is one of `more`, where each of its waves does the same in that order, and maybe something between.
 bool does_all_of(const Executed& more, const Executed& less) {
-  return std::ranges::equal(more, less, [](const auto& wave, const auto& part) {
+  const auto contains = [](const std::vector<std::uint32_t>& wave, const std::vector<std::uint32_t>& part) {
     auto next = part.begin();
     for (const std::uint32_t code : wave)
       if (next != part.end() && *next == code) ++next;
     return next == part.end();
-  });
+  };
+  if (more.like.size() < less.like.size()) return false;
+  std::set<std::pair<std::size_t, std::size_t>> pairs;
+  for (std::size_t n = 0; n < less.like.size(); ++n) pairs.emplace(more.like[n], less.like[n]);
+  return std::ranges::all_of(
+      pairs, [&](const auto& pair) { return std::ranges::equal(more.recorded[pair.first], less.recorded[pair.second], contains); });
 }
 
-// A launch of more rows of a tile of matrix instructions may do all that one of fewer rows does, and more. What it does, that one may do at
-// the same time, so that it takes no longer. By itself it may come out longer, by chance of who is served first
-// (docs/timing_validation.md): `p` becomes the least of those with the next powers of two rows, up to a tile.
-void shorten_to_more_rows(timing::Prediction& p, const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
+// What a launch takes that another one is compared with, and what it does.
+struct Compared {
+  Executed done;
+  double microseconds = 0;
+};
+
+// As a launch that does all that another one does takes no less time: that one may do the same at the same times.
+double in_order(double microseconds, const Executed& done, const std::optional<Compared>& less, const std::optional<Compared>& more) {
+  if (more && does_all_of(more->done, done)) microseconds = std::min(microseconds, more->microseconds);
+  if (less && does_all_of(done, less->done)) microseconds = std::max(microseconds, less->microseconds);
+  return microseconds;
+}
+
+// By itself a launch may come out longer than one that does the same and more, by chance of who is served first
+// (docs/timing_validation.md). So launches of fewer and of more rows come first: of a tile of matrix instructions, of the powers of two
+// from there to `sizes`, and then of half way between the next two. Any two numbers of rows have a third one in common, or one is on the
+// way to the other, which bounds both: whichever is asked for, all are in order.
+void put_in_order_of_rows(timing::Prediction& p, const KernelSpec& spec, const KernelSource& source, const CodeObject& object,
                           const Sizes& sizes, const Executed& own, timing::PredictOptions options) {
   options.changes = options.spans = false;
-  const auto workgroups = [&](const Sizes& of) { return source.launch.blocks([&](const std::string& dim) { return of.at(dim); }); };
-  const timing::Simulation& s = p.simulation;
-  Sizes before = sizes;
-  for (std::int64_t rows = largest(sizes); rows < tile_rows;) {
-    rows = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows) + 1));
-    Sizes more = sizes;
-    for (const Dim& dim : spec.dynamic_dims()) more[dim.name()] = size_within(dim, rows);
-    if (more == before || workgroups(more) != workgroups(sizes)) return;
+  std::optional<Compared> with_less, with_more;
+  Sizes last; // compared
+  const std::int64_t rows = largest(sizes);
+  for (std::int64_t less = 0, more = 0, at = tile_rows; at != rows && less < ordered_rows; at = more == 0 ? 2 * less : (less + more) / 2) {
+    Sizes other = at < rows ? at_most(spec, sizes, at) : all_of(spec, at);
+    (at < rows ? less : more) = at;
+    if (other == sizes) break;
+    if (other == last) continue;
     try {
-      const timing::Record larger = record_kernel(spec, source, object, more, record_options(*p.chip, options));
-      if (!does_all_of(executed(larger), own)) return;
-      // It takes as long as its slowest XCD: mostly this one alone takes longer.
-      if (timing::simulate(larger, *p.chip, {.cache = options.cache, .xcd = s.xcd}).nanoseconds < s.nanoseconds)
-        timing::shorten(p, timing::predict(larger, *p.chip, options).microseconds);
-    } catch (const timing::TooLong&) {
-      return;
-    } catch (const std::bad_alloc&) {
-      return;
-    }
-    before = std::move(more);
+      const timing::Record record = record_kernel(spec, source, object, other, record_options(*p.chip, options));
+      Compared one{executed(record), timing::predict(record, *p.chip, options).microseconds};
+      one.microseconds = in_order(one.microseconds, one.done, with_less, with_more);
+      (at < rows ? with_less : with_more) = std::move(one);
+      last = std::move(other);
+    } catch (const timing::TooLong&) { // nothing can be said of it
+    } catch (const std::bad_alloc&) {}
   }
+  timing::set_time(p, in_order(p.microseconds, own, with_less, with_more));
 }
 
 } // namespace
@@ -143,10 +174,11 @@ timing::Prediction predict_kernel(const KernelSpec& spec, const KernelSource& so
   try {
     std::optional<timing::Record> record = record_kernel(spec, source, object, sizes, record_options(chip, options));
     timing::Prediction p = timing::predict(*record, chip, options);
-    if (options.one_xcd || sizes.empty() || largest(sizes) >= tile_rows) return p;
+    const bool attends = !length_uses(spec).empty(); // waves that divide the keys of all rows: of more, each does something else
+    if (options.alone || options.one_xcd || sizes.empty() || attends) return p;
     const Executed own = executed(*record);
     record.reset(); // memory for another one
-    shorten_to_more_rows(p, spec, source, object, sizes, own, options);
+    put_in_order_of_rows(p, spec, source, object, sizes, own, options);
     return p;
   } catch (const timing::TooLong&) {
     if (auto p = shorter()) return *std::move(p);

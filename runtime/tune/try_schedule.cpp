@@ -91,7 +91,7 @@ bool is_worth_simulating(const Plan& plan, const Target& target, std::span<const
 
 // Infinite for what cannot be simulated, for want of memory say: the first is kept then.
 static double simulated_cost(const Plan& plan, BuiltKernel& built, const Target& target) {
-  const timing::PredictOptions options{.changes = false, .one_xcd = !plan.products.empty()};
+  const timing::PredictOptions options{.changes = false, .one_xcd = !plan.products.empty(), .alone = true};
   try {
     double sum = 0;
     for (const RunTimeSizes& at : nominal_sizes(plan))

@@ -90,7 +90,7 @@ TEST_CASE("without the results that nobody wants, kernels take the same ways to 
     const Target to = target(n % every == 0 ? "gfx942" : "gfx950");
     CatalogOptions options;
     options.fp8 = to.fp8();
-    options.cols = 1024, options.m = 3, options.n = 256, options.k = 1024;
+    options.cols = 1024, options.heads = options.kv_heads = 2, options.m = 3, options.n = 256, options.k = 1024;
     const KernelSpec spec = entry.build(options);
     const BuiltKernel built = build_kernel(spec, to, own_process_options(process_environment()));
     const isa::Program program = program_of(built);

@@ -16,8 +16,10 @@ TEST_CASE("workgroups that tell each other something are simulated to the end, w
   for (const std::uint64_t seed : {20, 563}) {
     const SchedulePoint point = schedule_point(seed);
     const Plan plan = make_plan(point.spec, point.to);
-    for (const Schedule& schedule : candidates(plan, point.to)) {
-      const TriedSchedule tried = try_schedule(plan, schedule, point.to, point.to.chip(), {.changes = false}, nominal_sizes(plan),
+    const std::vector<RunTimeSizes> sizes = nominal_sizes(plan);
+    const std::vector<Schedule> all = candidates(plan, point.to);
+    for (std::size_t i = 0; i < all.size(); i += 3) {
+      const TriedSchedule tried = try_schedule(plan, all[i], point.to, point.to.chip(), {.changes = false}, std::span(sizes).last(1),
                                                own_process_options(process_environment()));
       CHECK((!tried.report.met() || tried.microseconds() > 0));
     }
