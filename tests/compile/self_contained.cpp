@@ -28,8 +28,11 @@ TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
   }
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("kiln-self-contained-{}", std::random_device{}());
   std::filesystem::create_directory(folder);
-  for (const std::string_view arch : known_archs())
-    for (const CatalogEntry& entry : catalog()) {
+  const bool all = std::getenv("KILN_LINT_ALL") != nullptr; // else each entry for one architecture
+  for (std::size_t place = 0; const std::string_view arch : known_archs()) {
+    ++place;
+    for (std::size_t turn = 0; const CatalogEntry& entry : catalog()) {
+      if (++turn % known_archs().size() != place % known_archs().size() && !all) continue;
       const Target to = target(arch);
       const CatalogOptions options{.cols = 1000, .dtype = bf16, .fp8 = to.fp8(), .n = entry.is.ranked ? 256 : 4096};
       if (why_not(entry, options)) continue;
@@ -43,6 +46,7 @@ TEST_CASE("plain clang compiles what kiln compile --emit source writes") {
       CAPTURE(entry.name);
       CHECK(std::system(command.c_str()) == 0);
     }
+  }
   // One of them all the way, by the command at its head.
   const Plan plan = make_plan(catalog_spec("rmsnorm", {}), target("gfx950"));
   const std::string text = self_contained(emit_source(plan, choose_schedule(plan, target("gfx950")), target("gfx950")));

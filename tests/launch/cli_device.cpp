@@ -2,7 +2,6 @@
 #include "tests/compile/run_cli.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
-#include <span>
 
 using kiln::test::CliResult;
 
@@ -86,8 +85,7 @@ TEST_CASE("kiln demo: on the CPU model as a device, and on a GPU that fails") {
     CHECK(unusable.exit_code == 0);
     CHECK(has(unusable.out, std::string("No GPU was used (") + function + " failed: hipErrorUnknown (719)"));
   }
-  for (const char* function : std::span(functions).subspan(3)) expect_said("demo", function, true);
-  for (const char* function : of_clock) expect_said("demo", function, true);
+  for (const char* function : {"hipMalloc", "hipModuleLaunchKernel", "hipEventSynchronize"}) expect_said("demo", function, true);
 }
 
 TEST_CASE("kiln tune --device: a candidate that hangs is named, and the next run skips it and goes on") {
