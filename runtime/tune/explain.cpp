@@ -103,8 +103,8 @@ Explanation explain(const KernelSpec& spec, const Target& target, const timing::
   e.sizes = sizes_text(at);
   const std::vector<Schedule> schedules = candidates(plan, target);
   for (const Schedule& schedule : schedules)
-    e.candidates.push_back(
-        explained(plan, try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false}, at, options), target, at));
+    e.candidates.push_back(explained(
+        plan, try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false, .alone = true}, at, options), target, at));
   const auto holds = [](const ExplainedCandidate& c) { return c.contract == "holds"; };
   e.chosen = e.quickest = static_cast<std::size_t>(std::ranges::find_if(e.candidates, holds) - e.candidates.begin());
   if (e.chosen < schedules.size()) e.batch_invariance = batch_invariance(plan, schedules[e.chosen], target);

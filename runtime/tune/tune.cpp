@@ -8,7 +8,7 @@ namespace kiln {
 TimeOfSchedule predicted_time(const Target& target, const timing::Chip& chip, timing::CacheState cache, const CompileOptions& options) {
   return [=, &chip](const Plan& plan, const Schedule& schedule) -> std::optional<double> {
     const TriedSchedule tried =
-        try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false}, nominal_sizes(plan), options);
+        try_schedule(plan, schedule, target, chip, {.cache = cache, .changes = false, .alone = true}, nominal_sizes(plan), options);
     return tried.predictions.empty() ? std::nullopt : std::optional(tried.microseconds());
   };
 }

@@ -164,8 +164,8 @@ std::vector<Schedule> others(const Plan& plan, const Schedule& first, const Poin
 
 // By all XCDs, or by one, as `kiln aot` decides.
 double predicted(const Plan& plan, const Schedule& schedule, const Target& to, bool one_xcd) {
-  const TriedSchedule tried = try_schedule(plan, schedule, to, to.chip(), {.changes = false, .one_xcd = one_xcd}, nominal_sizes(plan),
-                                           own_process_options(process_environment()));
+  const TriedSchedule tried = try_schedule(plan, schedule, to, to.chip(), {.changes = false, .one_xcd = one_xcd, .alone = true},
+                                           nominal_sizes(plan), own_process_options(process_environment()));
   if (!tried.too_long.empty()) fmt::print("not compared: {}\n", tried.too_long);
   return tried.microseconds();
 }
