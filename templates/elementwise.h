@@ -28,9 +28,10 @@ public:
     return only_element<__remove_cv(T)>(load_chunk<__remove_cv(T), 1>(tensor, 0, 0));
   }
 
-  // Calls body(at, chunk of each stream) for every chunk of this lane.
+  // Calls body(at, chunk of each stream) for every chunk of this lane. One that a lane has or has not takes no other code where the run ends.
   template <class Body, class... Streams> KILN_MEMBER void pass(Body body, Streams... streams) const {
-    if (config.exact || static_cast<i64>(left_) >= chunks * stride) pass_full(body, Ring<Streams, vec, config.prefetch_depth>{streams, {}}...);
+    if constexpr (chunks == 1 && !ragged && !config.exact) pass_partial<false>(body, streams...);
+    else if (config.exact || static_cast<i64>(left_) >= chunks * stride) pass_full(body, Ring<Streams, vec, config.prefetch_depth>{streams, {}}...);
     else if (ragged && is_short_) pass_partial<ragged>(body, streams...);
     else pass_partial<false>(body, streams...);
   }
